@@ -12,6 +12,8 @@
 #include <linux/sched.h>
 #include <signal.h>
 #include <stdint.h>
+#include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -144,6 +146,54 @@ static inline int pl_sys_execveat(int fd, char *const argv[], char *const envp[]
 static inline int pl_sys_close_range(unsigned first, unsigned last)
 {
 	return (int)PL_SYS("close_range", syscall(SYS_close_range, first, last, 0));
+}
+
+static inline int pl_sys_unlinkat(int dirfd, const char *path, int flags)
+{
+	return (int)PL_SYS("unlinkat", unlinkat(dirfd, path, flags));
+}
+
+static inline int pl_sys_faccessat(int dirfd, const char *path, int mode)
+{
+	return (int)PL_SYS("faccessat", faccessat(dirfd, path, mode, AT_EACCESS));
+}
+
+static inline ssize_t pl_sys_getdents(int fd, void *buf, size_t len)
+{
+	return PL_SYS("getdents64", syscall(SYS_getdents64, fd, buf, len));
+}
+
+static inline int pl_sys_flock(int fd, int operation)
+{
+	return (int)PL_SYS("flock", flock(fd, operation));
+}
+
+/* type is F_RDLCK, F_WRLCK or F_UNLCK. The lock belongs to the open file description and ends with it. Never waits. */
+static inline int pl_sys_lock_range(int fd, short type, off_t start, off_t len)
+{
+	struct flock lock = { .l_type = type, .l_whence = SEEK_SET, .l_start = start, .l_len = len };
+
+	return (int)PL_SYS("fcntl", fcntl(fd, F_OFD_SETLK, &lock));
+}
+
+static inline int pl_sys_memfd_create(const char *name, unsigned flags)
+{
+	return (int)PL_SYS("memfd_create", syscall(SYS_memfd_create, name, flags | MFD_CLOEXEC));
+}
+
+static inline long pl_sys_ptrace(int request, pid_t pid, unsigned long addr, void *data)
+{
+	return PL_SYS("ptrace", syscall(SYS_ptrace, request, pid, addr, data));
+}
+
+static inline int pl_sys_landlock_create_ruleset(const void *attr, size_t size, unsigned flags)
+{
+	return (int)PL_SYS("landlock_create_ruleset", syscall(SYS_landlock_create_ruleset, attr, size, flags));
+}
+
+static inline int pl_sys_landlock_restrict_self(int fd, unsigned flags)
+{
+	return (int)PL_SYS("landlock_restrict_self", syscall(SYS_landlock_restrict_self, fd, flags));
 }
 
 #endif
