@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "linux/textfile.h"
 
+#include "base/alloc.h"
 #include "sys.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define FIRST_SIZE 4096u
@@ -27,7 +27,7 @@ static int read_to_end(int fd, size_t max, char **text)
 			return 0;
 		if (len + 1 < size)
 			continue;
-		larger = realloc(*text, size * 2);
+		larger = pl_realloc(*text, size * 2);
 		if (!larger)
 			return -ENOMEM;
 		*text = larger;
@@ -37,7 +37,7 @@ static int read_to_end(int fd, size_t max, char **text)
 
 int pl_text_read(int dirfd, const char *path, size_t max, char **ret_text)
 {
-	char *text = malloc(FIRST_SIZE);
+	char *text = pl_malloc(FIRST_SIZE);
 	int fd, rc;
 
 	if (!text)
@@ -47,7 +47,7 @@ int pl_text_read(int dirfd, const char *path, size_t max, char **ret_text)
 	if (fd >= 0)
 		close(fd);
 	if (rc < 0) {
-		free(text);
+		pl_free(text);
 		return rc;
 	}
 	*ret_text = text;

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The whole file at path below dirfd, with a NUL behind it; the caller frees it. -EFBIG: more than max bytes. */
+/* The whole file at path below dirfd, with a NUL behind it; the caller frees it with pl_free. -EFBIG: more than max bytes. */
 int pl_text_read(int dirfd, const char *path, size_t max, char **ret_text);
 
 /* The decimal number at text: at least one digit, no sign. *ret_end is behind the last digit. -EINVAL, -ERANGE. */
