@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -194,6 +195,16 @@ static inline int pl_sys_landlock_create_ruleset(const void *attr, size_t size, 
 static inline int pl_sys_landlock_restrict_self(int fd, unsigned flags)
 {
 	return (int)PL_SYS("landlock_restrict_self", syscall(SYS_landlock_restrict_self, fd, flags));
+}
+
+static inline int pl_sys_fstatfs(int fd, struct statfs *ret)
+{
+	return (int)PL_SYS("fstatfs", fstatfs(fd, ret));
+}
+
+static inline ssize_t pl_sys_getrandom(void *buf, size_t len)
+{
+	return PL_SYS("getrandom", syscall(SYS_getrandom, buf, len, 0));
 }
 
 #endif
