@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* helpers: see helpers.h. */
+#include "helpers.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+const char *helpers_dir(void)
+{
+	static char dir[PATH_MAX];
+	char path[PATH_MAX + sizeof "/plimsoll-supervisor"];
+	ssize_t n = readlink("/proc/self/exe", dir, sizeof dir - 1);
+	char *slash;
+
+	if (n <= 0)
+		return NULL;
+	dir[n] = 0;
+	slash = strrchr(dir, '/');
+	if (!slash || slash == dir)
+		return NULL;
+	*slash = 0;
+	snprintf(path, sizeof path, "%s/plimsoll-supervisor", dir);
+	return access(path, X_OK) == 0 ? dir : NULL;
+}
