@@ -65,6 +65,7 @@ build-%: setup-test
 
 install: build
 	meson install -C $(BUILD) --no-rebuild $(if $(DESTDIR),--destdir "$(abspath $(DESTDIR))")
+	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig
 
 clean:
 	rm -rf build build-*/
