@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* measure: see measure.h. Everything here is read from outside the sandbox through pinned descriptors, but for the two facts
+ * whose source is the guest, which no tier rests on. */
+#include "wall/jail/measure.h"
+
+#include "base/digest.h"
+#include "base/text.h"
+#include "linux/seccomp.h"
+#include "linux/sys.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The fewest denied calls that stand for a filter where it cannot be dumped (contract.md, 3). */
+#define PROBES_MIN 12u
+
+static void text_set(char *ret, size_t size, const char *format, va_list args, struct pl_fact *fact)
+{
+	int n = vsnprintf(ret, size, format, args);
+
+	if (n < 0 || (size_t)n >= size)
+		fact->error = -E2BIG;
+}
+
+void pl_fact_value(struct pl_fact *fact, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	text_set(fact->value, sizeof fact->value, format, args, fact);
+	va_end(args);
+}
+
+void pl_fact_reference(struct pl_fact *fact, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	text_set(fact->reference, sizeof fact->reference, format, args, fact);
+	va_end(args);
+}
+
+void pl_fact_failed(struct pl_fact *fact, int error)
+{
+	fact->error = error;
+}
+
+void pl_reading_take(struct pl_reading *r)
+{
+	r->init_error = pl_proc_status(&r->jail->init, &r->init_status);
+	r->guest_error = r->gone ? -ESRCH : pl_proc_status(r->guest, &r->guest_status);
+}
+
+void pl_readers_run(const struct pl_reader *readers, size_t n, const struct pl_reading *reading, struct pl_fact *ret)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct pl_fact_spec *spec = &readers[i].spec;
+
+		if (reading->phase != PL_PHASE_OPEN && spec->after == PL_AFTER_FIXED)
+			continue;
+		if (reading->gone && spec->after == PL_AFTER_TASK)
+			continue;
+		memset(&ret[i], 0, sizeof ret[i]);
+		readers[i].read(reading, &ret[i]);
+	}
+}
+
+/* Sandbox facts are read on the guest while it lives and on init, which is in the same namespaces, when it does not. */
+static const struct pl_proc *subject(const struct pl_reading *r)
+{
+	return r->gone ? &r->jail->init : r->guest;
+}
+
+void pl_read_host_view(const struct pl_reading *r, struct pl_fact *f)
+{
+	pl_fact_value(f, "%s", r->jail->env->host_view);
+	pl_fact_reference(f, "initial pid namespace, /proc unmasked");
+	if (r->jail->env->host_view_error)
+		pl_fact_failed(f, r->jail->env->host_view_error);
+}
+
+void pl_read_host_task(const struct pl_reading *r, struct pl_fact *f)
+{
+	char want[PL_TASK_NAME_LEN + 1];
+
+	pl_task_name(r->sandbox->gate.challenge, want);
+	pl_fact_reference(f, "%s", want);
+	if (r->guest_error)
+		pl_fact_failed(f, r->guest_error);
+	else
+		pl_fact_value(f, "%s", r->guest_status.name);
+}
+
+/* supervisor > init > [zygote >] guest, and nobody else below init. For the process wall init's only child is the zygote,
+ * whose children are the workers. */
+void pl_read_descent(const struct pl_reading *r, struct pl_fact *f)
+{
+	pid_t children[2];
+	int n = pl_proc_children(&r->jail->init, children, 2);
+	bool zygote = r->parent != &r->jail->init;
+	pid_t only = zygote ? r->parent->pid : r->guest->pid;
+
+	pl_fact_reference(f, "supervisor > init > %sguest, one task, no other child", zygote ? "zygote > " : "");
+	if (n < 0 || r->init_error || r->guest_error) {
+		pl_fact_failed(f, n < 0 ? n : r->init_error ? r->init_error : r->guest_error);
+		return;
+	}
+	pl_fact_value(f, "%s > init > %sguest%s%s", r->init_status.ppid == getpid() ? "supervisor" : "somebody",
+		      r->guest_status.ppid == r->parent->pid ? zygote ? "zygote > " : "" : "somebody > ",
+		      r->guest_status.threads == 1 ? ", one task" : ", more tasks",
+		      n == 1 && children[0] == only ? ", no other child" : ", another child");
+}
+
+static void image_read(const struct pl_proc *proc, const struct pl_image *image, struct pl_fact *f)
+{
+	dev_t dev;
+	ino_t ino;
+	int rc = pl_proc_exe(proc, &dev, &ino);
+
+	pl_fact_reference(f, "sha256:%s", image->digest);
+	if (rc < 0)
+		pl_fact_failed(f, rc);
+	else if (dev == image->dev && ino == image->ino)
+		pl_fact_value(f, "sha256:%s", image->digest); /* sealed when it was hashed: the same inode is the same bytes */
+	else
+		pl_fact_value(f, "another file");
+}
+
+void pl_read_guest_image(const struct pl_reading *r, struct pl_fact *f)
+{
+	image_read(r->guest, &r->jail->env->guest, f);
+}
+
+void pl_read_worker_image(const struct pl_reading *r, struct pl_fact *f)
+{
+	image_read(r->guest, &r->jail->env->worker, f);
+}
+
+void pl_read_launcher_digest(const struct pl_reading *r, struct pl_fact *f)
+{
+	image_read(&r->jail->init, &r->jail->env->launch, f);
+}
+
+/* Foreign are the supervisor's own and every other held sandbox's. The list holds this jail's own entry, at an unknown
+ * place, so the comparison is made here over the others and handed on as one id: the first that is the same, or the
+ * supervisor's. */
+static void ns_read(const struct pl_reading *r, int ns, struct pl_fact *f)
+{
+	struct pl_wall_env *env = r->jail->env;
+	uint64_t guest, init;
+	size_t same = 0;
+	int rc = pl_proc_ns(&r->jail->init, ns, &init);
+
+	if (rc == 0)
+		rc = pl_proc_ns(subject(r), ns, &guest);
+	if (rc < 0) {
+		pl_fact_failed(f, rc);
+		return;
+	}
+	pl_fact_value(f, "%" PRIu64, guest);
+	pl_fact_reference(f, "%" PRIu64, init);
+	for (size_t i = 0; i < env->held_ns_n[ns]; i++)
+		same += env->held_ns[ns][i] == guest;
+	f->foreign = &env->own_ns[ns];
+	f->foreign_n = 1;
+	/* Registered once, by its own jail; a second entry is another sandbox's. None: our clone did not make it. */
+	if (same != 1)
+		pl_fact_reference(f, "held by %zu sandboxes", same);
+}
+
+#define NS_READER(lower, UPPER)                                                                                        \
+	void pl_read_ns_##lower(const struct pl_reading *r, struct pl_fact *f)                                             \
+	{                                                                                                                  \
+		ns_read(r, PL_NS_##UPPER, f);                                                                                  \
+	}
+NS_READER(pid, PID)
+NS_READER(mnt, MNT)
+NS_READER(net, NET)
+NS_READER(ipc, IPC)
+NS_READER(uts, UTS)
+NS_READER(user, USER)
+NS_READER(cgroup, CGROUP)
+NS_READER(time, TIME)
+
+static void ids_read(const struct pl_reading *r, const uint32_t ids[4], uint32_t want, struct pl_fact *f)
+{
+	pl_fact_reference(f, "%u %u %u %u", want, want, want, want);
+	if (r->guest_error)
+		pl_fact_failed(f, r->guest_error);
+	else
+		pl_fact_value(f, "%u %u %u %u", ids[0], ids[1], ids[2], ids[3]);
+}
+
+void pl_read_cred_uid(const struct pl_reading *r, struct pl_fact *f)
+{
+	ids_read(r, r->guest_status.uids, r->jail->id_first ? r->jail->id_first + 1 : geteuid(), f);
+}
+
+void pl_read_cred_gid(const struct pl_reading *r, struct pl_fact *f)
+{
+	ids_read(r, r->guest_status.gids, r->jail->id_first ? r->jail->id_first + 1 : getegid(), f);
+}
+
+void pl_read_cred_groups(const struct pl_reading *r, struct pl_fact *f)
+{
+	const char *want = r->jail->env->root ? "" : r->jail->env->own_groups;
+
+	pl_fact_reference(f, "groups: %s", want);
+	if (r->guest_error)
+		pl_fact_failed(f, r->guest_error);
+	else
+		pl_fact_value(f, "groups: %s", r->guest_status.groups);
+}
+
+static void caps_print(const struct pl_proc_status *s, struct pl_fact *f)
+{
+	pl_fact_value(f, "%" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64, s->caps[0], s->caps[1], s->caps[2],
+		      s->caps[3], s->caps[4]);
+}
+
+void pl_read_cred_caps(const struct pl_reading *r, struct pl_fact *f)
+{
+	pl_fact_reference(f, "0 0 0 0 0");
+	if (r->guest_error)
+		pl_fact_failed(f, r->guest_error);
+	else
+		caps_print(&r->guest_status, f);
+}
+
+void pl_read_cred_nnp(const struct pl_reading *r, struct pl_fact *f)
+{
+	pl_fact_reference(f, "1");
+	if (r->guest_error)
+		pl_fact_failed(f, r->guest_error);
+	else
+		pl_fact_value(f, "%d", r->guest_status.no_new_privs);
+}
+
+void pl_read_cred_tracer(const struct pl_reading *r, struct pl_fact *f)
+{
+	pl_fact_reference(f, "none");
+	if (r->guest_error)
+		pl_fact_failed(f, r->guest_error);
+	else
+		pl_fact_value(f, "%s", r->guest_status.tracer ? "traced" : "none");
+}
+
+/* init starts the guest before it confines itself; HELLO may overtake that by some microseconds, so this waits for it, at
+ * most 20 ms, once a sandbox and outside any run. */
+void pl_read_cred_init(const struct pl_reading *r, struct pl_fact *f)
+{
+	struct pl_proc_status s = r->init_status;
+	int rc = r->init_error;
+
+	for (int i = 0; r->phase == PL_PHASE_OPEN && rc == 0 && s.seccomp_mode != 2 && i < 200; i++) {
+		usleep(100);
+		rc = pl_proc_status(&r->jail->init, &s);
+	}
+	pl_fact_reference(f, "capabilities 0 0 0 0 0, no_new_privs 1, seccomp 2, one task");
+	if (rc < 0)
+		pl_fact_failed(f, rc);
+	else
+		pl_fact_value(f,
+			      "capabilities %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64
+			      ", no_new_privs %d, seccomp %d, %s",
+			      s.caps[0], s.caps[1], s.caps[2], s.caps[3], s.caps[4], s.no_new_privs, s.seccomp_mode,
+			      s.threads == 1 ? "one task" : "more tasks");
+}
+
+static void filter_dump(const struct pl_reading *r, struct pl_fact *f)
+{
+	static struct sock_filter insns[PL_JAIL_FILTER_MAX];
+	uint8_t bytes[PL_SHA256_LEN];
+	char hex[PL_SHA256_HEX_SIZE];
+	struct pl_digest digest;
+	unsigned filters;
+	int n = pl_seccomp_dump(r->guest->pid, insns, PL_JAIL_FILTER_MAX, &filters);
+
+	pl_fact_reference(f, "one filter, sha256:%s", r->jail->env->guest_filter_digest);
+	if (n < 0) {
+		pl_fact_failed(f, n);
+		return;
+	}
+	pl_digest_init(&digest);
+	pl_digest_bytes(&digest, insns, (size_t)n * sizeof *insns);
+	pl_digest_end(&digest, bytes);
+	pl_hex(bytes, sizeof bytes, hex);
+	pl_fact_value(f, "%s, sha256:%s", filters == 1 ? "one filter" : "more filters", hex);
+}
+
+void pl_read_seccomp(const struct pl_reading *r, struct pl_fact *f)
+{
+	const struct pl_hello *h = &r->sandbox->hello;
+
+	if (r->jail->env->root) {
+		filter_dump(r, f);
+		return;
+	}
+	pl_fact_reference(f, "mode 2, every probe denied");
+	if (r->guest_error)
+		pl_fact_failed(f, r->guest_error);
+	else
+		pl_fact_value(f, "mode %d, %s", r->guest_status.seccomp_mode,
+			      h->probes_tried >= PROBES_MIN && h->probes_denied == h->probes_tried ? "every probe denied"
+											   : "a probe was not denied");
+}
+
+void pl_read_landlock(const struct pl_reading *r, struct pl_fact *f)
+{
+	pl_fact_value(f, "%s", r->sandbox->hello.landlock_denied ? "denied a file" : "not seen to deny");
+}
+
+void pl_read_dumpable(const struct pl_reading *r, struct pl_fact *f)
+{
+	pl_fact_value(f, "%u", r->sandbox->hello.dumpable);
+}
+
+void pl_read_limit_cgroup_memory(const struct pl_reading *r, struct pl_fact *f)
+{
+	uint64_t bytes = 0, swap = 0;
+	int rc = r->jail->has_cgroup ? pl_cgroup_get_memory(&r->jail->cgroup, &bytes) : -ENOENT;
+
+	if (rc == 0 && r->jail->cgroup.swap_held)
+		rc = pl_cgroup_get_swap(&r->jail->cgroup, &swap);
+	pl_fact_reference(f, "cgroup %" PRIu64 ", swap 0", r->sandbox->limits.memory_bytes);
+	if (rc < 0)
+		pl_fact_failed(f, rc);
+	else
+		pl_fact_value(f, "cgroup %" PRIu64 ", swap %" PRIu64, bytes, swap);
+}
+
+void pl_read_limit_cgroup_pids(const struct pl_reading *r, struct pl_fact *f)
+{
+	uint64_t n = 0;
+	int rc = r->jail->has_cgroup ? pl_cgroup_get_pids(&r->jail->cgroup, &n) : -ENOENT;
+
+	pl_fact_reference(f, "cgroup 2");
+	if (rc < 0)
+		pl_fact_failed(f, rc);
+	else
+		pl_fact_value(f, "cgroup %" PRIu64, n);
+}
+
+static void rlimit_read(const struct pl_reading *r, int resource, const char *name, uint64_t want, struct pl_fact *f)
+{
+	struct rlimit limit;
+	int rc = r->gone ? -ESRCH : pl_sys_prlimit(r->guest->pid, resource, NULL, &limit);
+
+	pl_fact_reference(f, "%s %" PRIu64 " %" PRIu64, name, want, want);
+	if (rc < 0)
+		pl_fact_failed(f, rc);
+	else
+		pl_fact_value(f, "%s %" PRIu64 " %" PRIu64, name, (uint64_t)limit.rlim_cur, (uint64_t)limit.rlim_max);
+}
+
+void pl_read_limit_as(const struct pl_reading *r, struct pl_fact *f)
+{
+	rlimit_read(r, RLIMIT_AS, "RLIMIT_AS", r->sandbox->limits.memory_bytes, f);
+}
+
+void pl_read_limit_data(const struct pl_reading *r, struct pl_fact *f)
+{
+	rlimit_read(r, RLIMIT_DATA, "RLIMIT_DATA", r->sandbox->limits.memory_bytes, f);
+}
+
+void pl_read_limit_nproc(const struct pl_reading *r, struct pl_fact *f)
+{
+	rlimit_read(r, RLIMIT_NPROC, "RLIMIT_NPROC", 1, f);
+}
+
+void pl_read_limit_cpu(const struct pl_reading *r, struct pl_fact *f)
+{
+	rlimit_read(r, RLIMIT_CPU, "RLIMIT_CPU", r->sandbox->limits.cpu_seconds, f);
+}
+
+/* One line of mountinfo: the fifth field is where, the sixth how; after " - " come type, source and the file system's own
+ * options. What is not as expected in any part ends up in the text, and makes it another text. */
+static void mount_add(char *line, struct pl_text *all, struct pl_text *writable)
+{
+	char *field[7] = { 0 }, *save = line, *dash = strstr(line, " - "), *type, *size, *end;
+
+	for (int i = 0; i < 6; i++)
+		field[i] = strsep(&save, " ");
+	if (!dash || !field[5]) {
+		pl_text_add(all, "unreadable;");
+		return;
+	}
+	type = dash + 3;
+	end = type + strcspn(type, " ");
+	size = strstr(end, "size=");
+	*end = 0;
+	pl_text_add(all, "%s %s %s;", field[4], type, field[5]);
+	if (strncmp(field[5], "rw", 2) == 0)
+		pl_text_add(writable, "%s %.*s;", field[4], size ? (int)strcspn(size, ",\n") : 9, size ? size : "unlimited");
+}
+
+static int mounts_read(const struct pl_reading *r, struct pl_fact *f, bool writable_only)
+{
+	char text[8192], all_chars[PL_FACT_VALUE_SIZE] = "", writable_chars[PL_FACT_VALUE_SIZE] = "", *rest = text, *line;
+	struct pl_text all = PL_TEXT(all_chars), writable = PL_TEXT(writable_chars);
+	ssize_t n = pl_proc_file(subject(r), "mountinfo", text, sizeof text);
+
+	/* More than fits is a host's table, not an empty root's. */
+	if (n == -E2BIG) {
+		pl_fact_value(f, "a table of more than 8 KiB");
+		return 0;
+	}
+	if (n < 0)
+		return (int)n;
+	while ((line = strsep(&rest, "\n")) && *line)
+		mount_add(line, &all, &writable);
+	pl_fact_value(f, "%s", writable_only ? writable_chars : all.full ? "more mounts than fit" : all_chars);
+	return 0;
+}
+
+void pl_read_fs_root(const struct pl_reading *r, struct pl_fact *f)
+{
+	int rc = mounts_read(r, f, false);
+
+	pl_fact_reference(f, "/ tmpfs ro,nosuid,nodev,noexec,relatime;/tmp tmpfs rw,nosuid,nodev,noexec,relatime;");
+	if (rc < 0)
+		pl_fact_failed(f, rc);
+}
+
+void pl_read_fs_writable(const struct pl_reading *r, struct pl_fact *f)
+{
+	int rc = mounts_read(r, f, true);
+
+	pl_fact_reference(f, "/tmp size=%lluk;", PL_TMP_BYTES / 1024);
+	if (rc < 0)
+		pl_fact_failed(f, rc);
+}
+
+void pl_read_net_links(const struct pl_reading *r, struct pl_fact *f)
+{
+	char text[4096], names[PL_FACT_VALUE_SIZE] = "", *rest = text, *line;
+	struct pl_text list = PL_TEXT(names);
+	ssize_t n = pl_proc_file(subject(r), "net/dev", text, sizeof text);
+
+	pl_fact_reference(f, "lo");
+	if (n < 0 && n != -E2BIG) {
+		pl_fact_failed(f, (int)n);
+		return;
+	}
+	while (n > 0 && (line = strsep(&rest, "\n"))) {
+		char *colon = strchr(line, ':'), *name = line + strspn(line, " ");
+
+		if (colon && strchr(line, '|') == NULL)
+			pl_text_add(&list, "%s%.*s", list.len ? " " : "", (int)(colon - name), name);
+	}
+	pl_fact_value(f, "%s", n == -E2BIG || list.full ? "more links than fit" : names);
+}
+
+struct fd_list {
+	struct pl_text text;
+	char stream[40]; /* how the stream's far end is called */
+	int held;
+};
+
+static void fd_list_init(struct fd_list *list, const struct pl_reading *r)
+{
+	snprintf(list->stream, sizeof list->stream, "socket:[%lu]", (unsigned long)r->sandbox->stream_ino);
+	list->held = 0;
+}
+
+static int fd_list_add(void *ctx, int fd, const char *target)
+{
+	struct fd_list *list = ctx;
+	bool stream = strcmp(target, list->stream) == 0;
+
+	list->held += stream;
+	pl_text_add(&list->text, "%s%d %s", list->text.len ? ", " : "", fd, stream ? "stream" : target);
+	return 0;
+}
+
+void pl_read_fd_open(const struct pl_reading *r, struct pl_fact *f)
+{
+	char text[PL_FACT_VALUE_SIZE] = "";
+	struct fd_list list = { .text = PL_TEXT(text) };
+	int rc;
+
+	fd_list_init(&list, r);
+	rc = pl_proc_fds(r->guest, fd_list_add, &list);
+	pl_fact_reference(f, "0 stream");
+	if (rc < 0)
+		pl_fact_failed(f, rc);
+	else
+		pl_fact_value(f, "%s", list.text.full ? "more descriptors than fit" : text);
+}
+
+static int holder_count(const struct pl_reading *r, const struct pl_proc *proc, int *ret)
+{
+	char text[8]; /* the list itself is not wanted */
+	struct fd_list list = { .text = PL_TEXT(text) };
+	int rc;
+
+	fd_list_init(&list, r);
+	rc = pl_proc_fds(proc, fd_list_add, &list);
+	*ret = list.held;
+	return rc < 0 ? rc : 0;
+}
+
+/* The far end was made by the supervisor and could only pass to its descendants; those that live in this sandbox are init,
+ * the zygote where there is one, and the guest, since descent says that there is nobody else. */
+void pl_read_stream_holders(const struct pl_reading *r, struct pl_fact *f)
+{
+	int guest = 0, init = 0, parent = 0;
+	int rc = holder_count(r, r->guest, &guest);
+
+	if (rc == 0)
+		rc = holder_count(r, &r->jail->init, &init);
+	if (rc == 0 && r->parent != &r->jail->init)
+		rc = holder_count(r, r->parent, &parent);
+	pl_fact_reference(f, "guest 1, init 0, zygote 0");
+	if (rc < 0)
+		pl_fact_failed(f, rc);
+	else
+		pl_fact_value(f, "guest %d, init %d, zygote %d", guest, init, parent);
+}
