@@ -2,7 +2,7 @@
 /* engine: life of an engine, how code of each kind is read, and the loop that runs a program to its end; see engine.h. */
 #include "engine/engine.h"
 
-#include "bootstrap.h"
+#include "engine/bootstrap.h"
 #include "engine/priv.h"
 
 #include <stdio.h>
