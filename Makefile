@@ -7,9 +7,13 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 BUILD := build
 NINJA := ninja -C
+TESTS := auto
 
 .DEFAULT_GOAL := build
 .PHONY: help demo build test test-all bench install lint check-docs clean distclean setup-build setup-demo setup-test
+
+SUITES := unit vectors integration sabotage escape fault soak fuzz
+test test-all bench lint check-docs $(SUITES): TESTS := enabled
 
 help:
 	@sed -n 's/^##  \{0,1\}//p' Makefile
@@ -26,12 +30,9 @@ help:
 ## make build-VARIANT  another build beside it, in build-VARIANT: asan clang fault fault-asan fuzz
 ## make clean        removes the builds; make distclean also what was fetched
 
-build: setup-build $(BUILD)/build.ninja
-	@scripts/configure-prefix $(BUILD) "$(PREFIX)"
+build: setup-build
+	@scripts/configure $(BUILD) "$(PREFIX)" $(TESTS)
 	@$(NINJA) $(BUILD)
-
-$(BUILD)/build.ninja:
-	meson setup $(BUILD) --prefix="$(PREFIX)"
 
 setup-build setup-demo setup-test:
 	@scripts/setup $(@:setup-%=%)
@@ -48,7 +49,6 @@ test-all: setup-test build
 bench: setup-test build
 	@bench/run
 
-SUITES := unit vectors integration sabotage escape fault soak fuzz
 .PHONY: $(SUITES)
 $(SUITES): setup-test build
 	@tests/run $@
