@@ -42,7 +42,7 @@ static int unit_parse(const char *text, const struct unit *units, uint64_t *ret)
 	const char *end = digits_parse(text, &value);
 
 	if (!end)
-		return -EINVAL;
+		return text[0] >= '0' && text[0] <= '9' ? -ERANGE : -EINVAL;
 	for (; units->name; units++) {
 		if (strcmp(units->name, end))
 			continue;
@@ -56,9 +56,12 @@ static int unit_parse(const char *text, const struct unit *units, uint64_t *ret)
 
 const char *units_duration_parse(const char *text, int64_t *ret_ms)
 {
-	uint64_t value;
+	uint64_t value = 0;
+	int rc = unit_parse(text, durations, &value);
 
-	if (unit_parse(text, durations, &value) < 0)
+	if (rc == -ERANGE)
+		return "is more than a number can hold; give at most 5m";
+	if (rc < 0)
 		return "is not a duration; give a whole number with its unit, as 500ms, 2s or 1m";
 	if (!value)
 		return "is no time at all; give at least 1ms";
@@ -68,9 +71,12 @@ const char *units_duration_parse(const char *text, int64_t *ret_ms)
 
 const char *units_size_parse(const char *text, uint64_t *ret_bytes)
 {
-	uint64_t value;
+	uint64_t value = 0;
+	int rc = unit_parse(text, sizes, &value);
 
-	if (unit_parse(text, sizes, &value) < 0)
+	if (rc == -ERANGE)
+		return "is more than a number can hold; give less";
+	if (rc < 0)
 		return "is not a size; give a whole number with its unit, as 512KiB, 64MiB or 1GiB (K, M and G are the same, B is "
 		       "bytes)";
 	if (!value)
