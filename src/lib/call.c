@@ -14,6 +14,8 @@
 
 #define REQUEST_FIRST_SIZE (offsetof(struct plimsoll_request, cancel) + sizeof(void *))
 
+#define WALL_MAX_BYTES 64
+
 #define INVALID(step, ...) pl_error(error, PLIMSOLL_ERROR_INVALID, PLIMSOLL_REASON_REQUEST, step, __VA_ARGS__)
 
 /* May this process use the context? */
@@ -111,9 +113,20 @@ static const char *or_empty(const char *text)
 	return text ? text : "";
 }
 
+/* Which walls there are the supervisor knows. But it takes a message that is longer than any request can be for the end of
+ * the protocol, and with it every other run would end. */
+static int wall_check(const char *wall, const char *step, struct plimsoll_error *error)
+{
+	if (strlen(wall) > WALL_MAX_BYTES)
+		return INVALID(step, "wall \"%.40s…\" is not known; the walls are container and process, or auto", wall);
+	return 0;
+}
+
 /* What the caller's request says, as a message; checked. */
 static int request_read(const struct plimsoll_request *request, struct pl_msg_run *ret, struct plimsoll_error *error)
 {
+	int rc;
+
 	*ret = (struct pl_msg_run){
 		.code = (const uint8_t *)request->code,
 		.code_len = request->code_len,
@@ -128,7 +141,8 @@ static int request_read(const struct plimsoll_request *request, struct pl_msg_ru
 	};
 	if (!ret->code && ret->code_len)
 		return INVALID("check request", "code is NULL and code_len is not 0");
-	return pl_request_check(ret, error);
+	rc = pl_request_check(ret, error);
+	return rc < 0 ? rc : wall_check(ret->wall, "check request", error);
 }
 
 int plimsoll_run(struct plimsoll_context *context, const struct plimsoll_request *request, struct plimsoll_result **ret,
@@ -166,6 +180,8 @@ int plimsoll_measure(struct plimsoll_context *context, const char *wall, struct 
 	struct pl_answer answer;
 	int rc = context_check(context, ret, "measure", error);
 
+	if (rc == 0)
+		rc = wall_check(measure.wall, "measure", error);
 	if (rc == 0)
 		rc = ask(context, &question, PL_MSG_EVIDENCE, PLIMSOLL_REASON_ENVIRONMENT, "measure", &answer, error);
 	if (rc < 0)

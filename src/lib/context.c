@@ -16,6 +16,8 @@
 
 /* The size of each struct in version 0.1; later versions only append. */
 #define OPTIONS_FIRST_SIZE (offsetof(struct plimsoll_options, timeout_max_ms) + sizeof(int64_t))
+/* More than every wall's name; what is in it the supervisor judges. */
+#define WALLS_MAX_BYTES 256
 /* How long plimsoll_close waits for the supervisor to clean up. It goes on cleaning up if this is not enough. */
 #define CLOSE_WITHIN_MS 10000
 
@@ -58,8 +60,11 @@ static int options_check(const struct plimsoll_options *options, const struct pl
 	struct plimsoll_error rest;
 	struct pl_settings settings;
 
+	if (strlen(open->walls) > WALLS_MAX_BYTES)
+		pl_text_add(&bad, "walls is %zu bytes, give names with commas between them, as container,process",
+			    strlen(open->walls));
 	if (dir && dir[0] != '/')
-		pl_text_add(&bad, "libexec_dir is \"%.60s\", give an absolute path", dir);
+		pl_text_add(&bad, "%slibexec_dir is \"%.60s\", give an absolute path", bad.len ? "; " : "", dir);
 	if (pl_settings_check(open, &settings, &rest) < 0)
 		pl_text_add(&bad, "%s%s", bad.len ? "; " : "", rest.message);
 	return bad.len ? INVALID("%s", message) : 0;
