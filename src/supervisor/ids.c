@@ -2,8 +2,8 @@
 #include "supervisor/ids.h"
 
 #include "base/alloc.h"
-#include "linux/textfile.h"
 #include "linux/sys.h"
+#include "linux/textfile.h"
 
 #include <stdbool.h>
 #include <stdio.h>

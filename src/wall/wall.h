@@ -61,6 +61,7 @@ struct pl_wall_env {
 	struct pl_loop *loop;
 	const struct pl_settings *settings;
 	bool root;                        /* we are uid 0 in the initial user namespace, with its capabilities */
+	bool can_dump;                    /* a task's filter can be dumped (root, and Yama does not forbid ptrace) */
 	struct pl_ids *ids;               /* as root; else NULL */
 	struct pl_cgroup_host *cgroups;
 	struct pl_image launch, guest, worker;

@@ -295,7 +295,7 @@ void pl_read_seccomp(const struct pl_reading *r, struct pl_fact *f)
 {
 	const struct pl_hello *h = &r->sandbox->hello;
 
-	if (r->jail->env->root) {
+	if (r->jail->env->can_dump) {
 		filter_dump(r, f);
 		return;
 	}
