@@ -10,6 +10,8 @@ NINJA := ninja -C
 TESTS := auto
 
 .DEFAULT_GOAL := build
+# Set-up comes before the build, and Ninja does the rest in parallel.
+.NOTPARALLEL:
 .PHONY: help demo build test test-all bench install lint check-docs clean distclean setup-build setup-demo setup-test
 
 SUITES := unit vectors integration sabotage escape fault soak fuzz
