@@ -89,9 +89,9 @@ int cli_doctor(int argc, char **argv)
 		return rc > 0 ? cli_help_print("doctor") : CLI_EXIT_NOT_RUN;
 	open_options.libexec_dir = helpers_dir();
 	if (plimsoll_open(&open_options, &context, &error) < 0)
-		return print_error(&error);
+		return print_failure(&error);
 	if (plimsoll_doctor(context, &doctor, &error) < 0) {
-		status = print_error(&error);
+		status = print_failure(&error);
 	} else {
 		status = doctor_report(doctor, json);
 		plimsoll_doctor_free(doctor);

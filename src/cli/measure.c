@@ -50,7 +50,7 @@ static int command_parse(struct measure *measure, int argc, char **argv)
 
 static int refusal_report(const struct measure *measure, const struct plimsoll_error *error)
 {
-	int status = print_error(error);
+	int status = print_failure(error);
 
 	if (measure->json && json_write(STDOUT_FILENO, json_pack("{s:o}", "error", json_error(error))) < 0)
 		print_line("cannot write to stdout");

@@ -68,7 +68,7 @@ void print_usage_error(const char *subcommand, const char *format, ...)
 	va_end(args);
 }
 
-int print_error(const struct plimsoll_error *error)
+int print_failure(const struct plimsoll_error *error)
 {
 	bool named = !error->fact[0] || strstr(error->message, error->fact);
 	const char *before = named ? "" : ": fact ", *fact = named ? "" : error->fact;

@@ -18,7 +18,7 @@ __attribute__((format(printf, 1, 2))) void print_line(const char *format, ...);
 __attribute__((format(printf, 2, 3))) void print_usage_error(const char *subcommand, const char *format, ...);
 
 /* "plimsoll: nothing ran (isolation): …" or "plimsoll: it may have run: …". The exit code that goes with it. */
-int print_error(const struct plimsoll_error *error);
+int print_failure(const struct plimsoll_error *error);
 
 /* What was measured, as a table. */
 void print_evidence(FILE *out, const struct plimsoll_evidence *evidence);

@@ -235,7 +235,7 @@ static int status_write(const struct run *run, const struct plimsoll_result *res
 
 static int refusal_report(const struct run *run, const struct plimsoll_error *error)
 {
-	int status = print_error(error);
+	int status = print_failure(error);
 	int rc = run->json ? json_write(STDOUT_FILENO, json_status(NULL, error, status, false)) : 0;
 
 	if (rc < 0)
