@@ -2,8 +2,8 @@
 #include "linux/cgroup.h"
 
 #include "linux/cgroup_dir.h"
+#include "linux/sys.h"
 #include "linux/textfile.h"
-#include "sys.h"
 
 #include <stdio.h>
 #include <string.h>

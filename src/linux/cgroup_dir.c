@@ -2,9 +2,10 @@
 #include "linux/cgroup_dir.h"
 
 #include "base/alloc.h"
+#include "linux/sys.h"
 #include "linux/textfile.h"
-#include "sys.h"
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -107,6 +108,30 @@ int pl_cgroup_dir_kill(int dir_fd)
 	return n < 0 ? n : rc;
 }
 
+int pl_cgroup_dir_each(int dir_fd, const char *prefix, int (*visit)(int dir_fd, const char *name, void *data), void *data)
+{
+	_Alignas(struct dirent64) char entries[8192];
+	ssize_t n;
+	int fd, rc = 0;
+
+	fd = pl_sys_openat(dir_fd, ".", O_RDONLY | O_DIRECTORY, 0); /* a reading position of its own */
+	if (fd < 0)
+		return fd;
+	while (rc == 0 && (n = pl_sys_getdents(fd, entries, sizeof entries)) != 0) {
+		if (n < 0)
+			rc = (int)n;
+		for (ssize_t at = 0; at < n && rc == 0;) {
+			const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
+
+			at += entry->d_reclen;
+			if (entry->d_type == DT_DIR && strncmp(entry->d_name, prefix, strlen(prefix)) == 0)
+				rc = visit(dir_fd, entry->d_name, data);
+		}
+	}
+	close(fd);
+	return rc;
+}
+
 int pl_cgroup_start_time(const char *pid, uint64_t *ret_ticks)
 {
 	char path[48], *text, *p;
@@ -118,6 +143,10 @@ int pl_cgroup_start_time(const char *pid, uint64_t *ret_ticks)
 		return rc;
 	/* The name in field 2 may hold anything; it ends at the last parenthesis. 20 blanks later is field 22. */
 	p = strrchr(text, ')');
+	if (p && (strncmp(p, ") Z", 3) == 0 || strncmp(p, ") X", 3) == 0)) {
+		pl_free(text);
+		return -ESRCH;
+	}
 	for (int i = 0; i < 20 && p; i++)
 		p = strchr(p + 1, ' ');
 	rc = p ? pl_text_number(p + 1, ret_ticks, NULL) : -EPROTO;

@@ -18,10 +18,14 @@ int pl_cgroup_dir_write(int dir_fd, const char *file, const char *text);
  *
  * The file is opened anew each time: on v1 a held descriptor goes on giving the list that it gave before, for up to a second. */
 int pl_cgroup_dir_ids(int dir_fd, const char *file, pid_t *ret_ids, int max);
+/* Calls visit with each directory in dir_fd whose name begins with prefix, until it returns something other than 0, which is then
+ * returned. visit may remove the directory. */
+int pl_cgroup_dir_each(int dir_fd, const char *prefix, int (*visit)(int dir_fd, const char *name, void *data), void *data);
 /* Kills every process in the directory: by cgroup.kill where the kernel has it, else one by one. A v1 freezer is thawed. Does
  * not wait for their end. */
 int pl_cgroup_dir_kill(int dir_fd);
-/* The start time of a process in clock ticks since boot, field 22 of its stat file; pid "self" for our own. */
+/* The start time of a process in clock ticks since boot, field 22 of its stat file; pid "self" for our own.
+ * -ENOENT, -ESRCH: there is no such process, or it has ended and was not yet waited for. */
 int pl_cgroup_start_time(const char *pid, uint64_t *ret_ticks);
 
 #endif

@@ -3,7 +3,7 @@
  * distribution installs are often older than the kernel it runs. */
 #include "linux/landlock.h"
 
-#include "sys.h"
+#include "linux/sys.h"
 
 #define CREATE_RULESET_VERSION 1u
 

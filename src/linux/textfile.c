@@ -2,7 +2,7 @@
 #include "linux/textfile.h"
 
 #include "base/alloc.h"
-#include "sys.h"
+#include "linux/sys.h"
 
 #include <string.h>
 
