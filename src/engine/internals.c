@@ -2,6 +2,7 @@
 /* internals: the object that the bootstrap script is called with: what JavaScript alone cannot do. The script keeps it to
  * itself; still, each function here is written as if the program called it. */
 #include "engine/priv.h"
+#include "engine/utf8.h"
 
 #include <string.h>
 
@@ -208,14 +209,75 @@ static JSValue internal_utf8(JSContext *ctx, JSValueConst this_val, int argc, JS
 	return buffer;
 }
 
-/* text(bytes): a string of bytes that are known to be valid UTF-8 (the script checks them). */
-static JSValue internal_text(JSContext *ctx, JSValueConst this_val, int argc, JSValueConst *argv)
+/* Joins what was left of the chunk before and this one. The caller frees. */
+static uint8_t *join_chunks(JSContext *ctx, JSValueConst pending, JSValueConst chunk, size_t *ret_len)
 {
+	size_t pending_len = 0, chunk_len;
+	const uint8_t *pending_bytes = NULL, *chunk_bytes;
+	uint8_t *all;
+
+	if (!JS_IsUndefined(pending)) {
+		pending_bytes = bytes_of(ctx, pending, &pending_len);
+		if (!pending_bytes)
+			return NULL;
+	}
+	chunk_bytes = bytes_of(ctx, chunk, &chunk_len);
+	if (!chunk_bytes)
+		return NULL;
+	all = js_malloc(ctx, pending_len + chunk_len + 1);
+	if (!all)
+		return NULL;
+	if (pending_len)
+		memcpy(all, pending_bytes, pending_len);
+	memcpy(all + pending_len, chunk_bytes, chunk_len);
+	*ret_len = pending_len + chunk_len;
+	return all;
+}
+
+/* The result of decode: { text, repaired, pending }. */
+static JSValue decoded(JSContext *ctx, const uint8_t *text, const struct pl_utf8_repair *repair, const uint8_t *tail)
+{
+	JSValue result = JS_NewObjectProto(ctx, JS_NULL);
+
+	if (JS_IsException(result))
+		return result;
+	if (JS_SetPropertyStr(ctx, result, "text", JS_NewStringLen(ctx, (const char *)text, repair->out_len)) < 0
+	    || JS_SetPropertyStr(ctx, result, "repaired", JS_NewBool(ctx, repair->repaired)) < 0
+	    || (repair->tail_len
+		&& JS_SetPropertyStr(ctx, result, "pending", JS_NewArrayBufferCopy(ctx, tail, repair->tail_len)) < 0)) {
+		JS_FreeValue(ctx, result);
+		return JS_EXCEPTION;
+	}
+	return result;
+}
+
+/* decode(bytes, pending, stream): UTF-8 to text. A sequence cut off at the end is kept for the next chunk when stream is true. */
+static JSValue internal_decode(JSContext *ctx, JSValueConst this_val, int argc, JSValueConst *argv)
+{
+	struct pl_utf8_repair repair;
 	size_t len;
-	const uint8_t *bytes = bytes_of(ctx, argv[0], &len);
+	uint8_t *bytes = join_chunks(ctx, argv[1], argv[0], &len), *text;
+	JSValue result;
 
 	(void)this_val, (void)argc;
-	return bytes ? JS_NewStringLen(ctx, (const char *)bytes, len) : JS_EXCEPTION;
+	if (!bytes)
+		return JS_EXCEPTION;
+	text = js_malloc(ctx, 3 * len + 3);
+	if (!text) {
+		js_free(ctx, bytes);
+		return JS_EXCEPTION;
+	}
+	pl_utf8_repair(bytes, len, text, &repair);
+	if (repair.tail_len && !JS_ToBool(ctx, argv[2])) {
+		memcpy(text + repair.out_len, "\xef\xbf\xbd", 3);
+		repair.out_len += 3;
+		repair.tail_len = 0;
+		repair.repaired = 1;
+	}
+	result = decoded(ctx, text, &repair, bytes + len - repair.tail_len);
+	js_free(ctx, text);
+	js_free(ctx, bytes);
+	return result;
 }
 
 static const JSCFunctionListEntry functions[] = {
@@ -230,7 +292,7 @@ static const JSCFunctionListEntry functions[] = {
 	JS_CFUNC_DEF("nowNs", 0, internal_now_ns),
 	JS_CFUNC_DEF("memoryUsed", 0, internal_memory_used),
 	JS_CFUNC_DEF("utf8", 1, internal_utf8),
-	JS_CFUNC_DEF("text", 1, internal_text),
+	JS_CFUNC_DEF("decode", 3, internal_decode),
 };
 
 JSValue pl_internals_new(struct pl_engine *engine)
