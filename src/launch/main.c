@@ -61,6 +61,15 @@ static void plan_read(struct pl_jail_plan *ret)
 		fail("read plan", -EPROTO);
 }
 
+/* They had to be inherited by this program and must not be by the next; the guest's own is made by "take stream". */
+static int descriptors_claim(void)
+{
+	for (int fd = PL_LAUNCH_CONTROL_FD; fd <= PL_LAUNCH_STREAM_FD; fd++)
+		if (PL_SYS("fcntl", fcntl(fd, F_SETFD, FD_CLOEXEC)) < 0)
+			return -EBADF;
+	return 0;
+}
+
 /* The control socket stays open (close-on-exec) so that a failing step can be told; after the filter only the exit status
  * is left to tell it. */
 static _Noreturn void guest_become(struct pl_jail_plan *plan)
@@ -126,6 +135,9 @@ int main(void)
 
 	plan_read(&plan);
 	pl_fault_set("launch", plan.fault);
+	rc = descriptors_claim();
+	if (rc < 0)
+		fail("claim descriptors", rc);
 	rc = pl_sys_prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	if (rc == 0)
 		rc = pl_sys_prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);

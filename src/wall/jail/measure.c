@@ -276,7 +276,7 @@ static void filter_dump(const struct pl_reading *r, struct pl_fact *f)
 	uint8_t bytes[PL_SHA256_LEN];
 	char hex[PL_SHA256_HEX_SIZE];
 	struct pl_digest digest;
-	unsigned filters;
+	unsigned filters = 0;
 	int n = pl_seccomp_dump(r->guest->pid, insns, PL_JAIL_FILTER_MAX, &filters);
 
 	pl_fact_reference(f, "one filter, sha256:%s", r->jail->env->guest_filter_digest);
@@ -288,7 +288,7 @@ static void filter_dump(const struct pl_reading *r, struct pl_fact *f)
 	pl_digest_bytes(&digest, insns, (size_t)n * sizeof *insns);
 	pl_digest_end(&digest, bytes);
 	pl_hex(bytes, sizeof bytes, hex);
-	pl_fact_value(f, "%s, sha256:%s", filters == 1 ? "one filter" : "more filters", hex);
+	pl_fact_value(f, "%s, sha256:%s", filters == 1 ? "one filter" : filters ? "more filters" : "no filter", hex);
 }
 
 void pl_read_seccomp(const struct pl_reading *r, struct pl_fact *f)
