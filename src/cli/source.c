@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* source: see source.h. What is read is only counted here; the library judges it. */
+/* source: see source.h. What is read is only measured here; the library judges what is in it. */
 #include "source.h"
 
 #include "print.h"
@@ -49,7 +49,19 @@ static int fd_read(int fd, struct source *source)
 			break;
 		source->len += (size_t)n;
 	}
-	return 0;
+	return source->len == SOURCE_MAX_BYTES ? -EFBIG : 0;
+}
+
+static void failure_print(const char *path, int error)
+{
+	if (error == EINTR)
+		print_usage_error("run", "interrupted while reading %s", path);
+	else if (error == EFBIG)
+		print_usage_error("run", "%s is longer than a program may be; at most %u bytes (256 KiB) are taken", path,
+				  SOURCE_MAX_BYTES - 1);
+	else
+		print_usage_error("run", "cannot read %s: %s; give a file that you may read, - for stdin, or -e CODE", path,
+				  strerror(error));
 }
 
 int source_read(const char *path, struct source *ret)
@@ -69,11 +81,7 @@ int source_read(const char *path, struct source *ret)
 	if (rc == 0)
 		return 0;
 	source_fini(ret);
-	if (rc == -EINTR)
-		print_usage_error("run", "interrupted while reading %s", is_stdin ? "stdin" : path);
-	else
-		print_usage_error("run", "cannot read %s: %s; give a file that you may read, - for stdin, or -e CODE",
-				  is_stdin ? "stdin" : path, strerror(-rc));
+	failure_print(is_stdin ? "stdin" : path, -rc);
 	return rc;
 }
 

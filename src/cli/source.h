@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-/* One byte more than may be sent, so that the library sees that it is too long. */
+/* One byte more than a program may have: no more is read to see that it is too long. */
 #define SOURCE_MAX_BYTES (256u * 1024u + 1)
 
 struct source {
@@ -18,7 +18,7 @@ struct source {
 	char *owned;      /* for free */
 };
 
-/* Reads path, or stdin for "-". 0, or -errno with the reason printed. -EINTR: a signal came. */
+/* Reads path, or stdin for "-". 0, or -errno with the reason printed. */
 int source_read(const char *path, struct source *ret);
 void source_fini(struct source *source);
 
