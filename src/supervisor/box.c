@@ -27,6 +27,7 @@
 #define TICK_US 500            /* how often standing still and releasing are looked at */
 #define PROBE_US (1000000)     /* first spare after a contradicted fact; doubled up to ten seconds */
 #define PROBE_MAX_US (10 * 1000000)
+#define DROPPED_STEP (1024u * 1024u)
 #define READ_CHUNK (64u * 1024u)
 #define IN_MAX (PL_FRAME_HEADER_LEN + PL_FRAME_PAYLOAD_MAX + READ_CHUNK)
 /* A single event reads no more than this, so that a flooding guest takes turns with everybody else. */
@@ -280,6 +281,7 @@ static void out_flush(struct box *box)
 		if (n == -EAGAIN)
 			break;
 		if (n < 0) { /* it has ended; its stream's end says so next */
+			box->job_lost = true;
 			pl_buf_fini(&box->out);
 			break;
 		}
@@ -457,6 +459,11 @@ static void death_finish(struct box *box)
 
 	if (!facts_same(box, true, changes))
 		return;
+	if (box->job_lost || box->out.len) {
+		box_fail_text(box, PLIMSOLL_ERROR_GUEST, PLIMSOLL_REASON_NONE, "dispatch",
+			      "the guest ended before it had taken the whole job");
+		return;
+	}
 	if (r->has_result) {
 		code = r->result.exit_code;
 		oom = r->result.oom;
@@ -478,7 +485,7 @@ static void output_take(struct box *box, const uint8_t *payload, size_t len)
 	const uint8_t *bytes;
 	size_t n;
 
-	if (pl_output_parse(payload, len, &stream, &bytes, &n) < 0) {
+	if (pl_output_parse(payload, len, &stream, &bytes, &n) < 0 || !n) {
 		box_protocol(box, "an output frame is malformed");
 	} else if (pl_buf_append(stream == PL_STREAM_STDOUT ? &r->out : &r->err, bytes, n) == -ENOBUFS) {
 		/* Our guest counts and does not send more than the request keeps: this is no longer our guest. */
@@ -488,18 +495,28 @@ static void output_take(struct box *box, const uint8_t *payload, size_t len)
 	}
 }
 
+/* Said when the limit is passed and then once for every MiB: more often, and it is a flood. */
 static void dropped_take(struct box *box, const uint8_t *payload, size_t len)
 {
+	struct request *r = box->request;
+	uint64_t total, max, *have, *dropped;
 	enum pl_stream stream;
-	uint64_t total, *have;
+	bool out;
 
 	if (pl_dropped_parse(payload, len, &stream, &total) < 0) {
 		box_protocol(box, "a dropped frame is malformed");
 		return;
 	}
-	have = stream == PL_STREAM_STDOUT ? &box->request->out_total : &box->request->err_total;
-	if (total > *have)
-		*have = total;
+	out = stream == PL_STREAM_STDOUT;
+	max = out ? r->run.limits.stdout_max_bytes : r->run.limits.stderr_max_bytes;
+	have = out ? &r->out_total : &r->err_total;
+	dropped = out ? &r->out_dropped : &r->err_dropped;
+	if (total <= *have || total <= max || *dropped > (total - max - 1) / DROPPED_STEP) {
+		box_protocol(box, "a dropped frame too many");
+		return;
+	}
+	++*dropped;
+	*have = total;
 }
 
 static void frame_take(struct box *box, enum pl_frame_type type, const uint8_t *payload, size_t len, pid_t speaker)
@@ -753,11 +770,17 @@ static void box_tend(struct box *box, int64_t now_us)
 	}
 }
 
-/* One box a round and wall at a time is opened for the pool, so that filling it stands in nobody's way for long. */
+/* Opening a sandbox keeps the loop busy for about a millisecond, most of it the kernel's making of namespaces. So the pool
+ * is filled one box at a time, and while runs are under way only when it is empty. */
+static bool pool_wants(const struct supervisor *s, const struct slot *slot)
+{
+	return !slot->out_of_service && !slot->filling && slot->waiting < s->settings.pool && (!s->runs || !slot->waiting);
+}
+
 static void slot_tend(struct supervisor *s, struct slot *slot, int64_t now_us)
 {
 	struct plimsoll_error error;
-	bool want_pool = !slot->out_of_service && !slot->filling && slot->waiting < s->settings.pool;
+	bool want_pool = pool_wants(s, slot);
 	bool want_spare = slot->out_of_service && !slot->probing;
 
 	if (!slot->configured || !slot->available || now_us < slot->probe_us || !(want_pool || want_spare))
@@ -777,7 +800,7 @@ static int64_t slot_wants(const struct supervisor *s, const struct slot *slot)
 {
 	if (!slot->configured || !slot->available)
 		return INT64_MAX;
-	if (slot->out_of_service ? slot->probing : slot->filling || slot->waiting >= s->settings.pool)
+	if (slot->out_of_service ? slot->probing : !pool_wants(s, slot))
 		return INT64_MAX;
 	return slot->probe_us;
 }

@@ -42,6 +42,7 @@ struct request {
 	bool measure_only;
 	struct pl_buf out, err;
 	uint64_t out_total, err_total;
+	uint64_t out_dropped, err_dropped; /* how often the guest has said what it counted instead of sending */
 	bool has_result;
 	struct pl_guest_result result;
 };
@@ -63,6 +64,7 @@ struct box {
 	enum box_state state;
 	struct request *request; /* NULL: none yet, or answered */
 	bool for_pool, spare;    /* why it was opened when not for a request */
+	bool job_lost;           /* it could not be written whole */
 	bool past_deadline;      /* halted because its time was up */
 	struct pl_source stream;
 	struct pl_buf in, out;
