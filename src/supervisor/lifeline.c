@@ -152,8 +152,9 @@ int lifeline_open(struct supervisor *s)
 
 void lifeline_close(struct supervisor *s)
 {
+	/* The descriptor itself stays open until this process ends: the library waits for that, and takes it to mean that
+	 * everything is cleaned up. */
 	pl_loop_remove(&s->loop, &s->line.source);
-	close(PL_LIFELINE_FD);
 	pl_buf_fini(&s->line.in);
 	pl_buf_fini(&s->line.out);
 }
