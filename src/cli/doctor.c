@@ -87,6 +87,7 @@ int cli_doctor(int argc, char **argv)
 
 	if (rc)
 		return rc > 0 ? cli_help_print("doctor") : CLI_EXIT_NOT_RUN;
+	open_options.walls = CLI_WALLS_DEFAULT;
 	open_options.libexec_dir = helpers_dir();
 	if (plimsoll_open(&open_options, &context, &error) < 0)
 		return print_failure(&error);

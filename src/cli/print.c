@@ -9,8 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Columns of the evidence table beyond which a long text pushes the rest of its own line aside. */
-#define FACT_WIDTH_MAX 24
+/* What was found may be a digest or a list of mounts: the table shows the start of it, the JSON all. */
 #define FOUND_WIDTH_MAX 44
 
 int print_bytes(int fd, const void *bytes, size_t len)
@@ -95,27 +94,36 @@ size_t print_required_n(const struct plimsoll_evidence *evidence)
 	return required_n;
 }
 
-static int width_max(int now, const char *text, int limit)
+static int width_max(int now, const char *text)
 {
 	int len = (int)strlen(text);
 
-	return len > now && len <= limit ? len : now;
+	return len > now ? len : now;
 }
 
-static const char *found_text(const struct plimsoll_fact *fact)
+/* In ASCII, so that bytes are columns. */
+static const char *found_text(char text[FOUND_WIDTH_MAX + 1], const struct plimsoll_fact *fact)
 {
-	return fact->value[0] ? fact->value : "(hashed)";
+	size_t len = strlen(fact->value);
+
+	if (!len)
+		return "(hashed)";
+	if (len <= FOUND_WIDTH_MAX)
+		return fact->value;
+	snprintf(text, FOUND_WIDTH_MAX + 1, "%.*s...", FOUND_WIDTH_MAX - 3, fact->value);
+	return text;
 }
 
 void print_evidence(FILE *out, const struct plimsoll_evidence *evidence)
 {
 	size_t facts_n = plimsoll_evidence_facts_n(evidence);
 	int name_width = 4, found_width = 5;
+	char found[FOUND_WIDTH_MAX + 1];
 	struct plimsoll_fact fact;
 
 	for (size_t i = 0; i < facts_n && plimsoll_evidence_fact(evidence, i, &fact) == 0; i++) {
-		name_width = width_max(name_width, fact.name, FACT_WIDTH_MAX);
-		found_width = width_max(found_width, found_text(&fact), FOUND_WIDTH_MAX);
+		name_width = width_max(name_width, fact.name);
+		found_width = width_max(found_width, found_text(found, &fact));
 	}
 	fprintf(out, "tier      %s\nwall      %s\nfacts     %zu, of which the tier rests on %zu\npolicy    %s\ninstance  %s\n\n",
 		plimsoll_tier_name(plimsoll_evidence_tier(evidence)), plimsoll_evidence_wall(evidence), facts_n,
@@ -124,7 +132,7 @@ void print_evidence(FILE *out, const struct plimsoll_evidence *evidence)
 		"FOUND", "EXPECTED");
 	for (size_t i = 0; i < facts_n && plimsoll_evidence_fact(evidence, i, &fact) == 0; i++)
 		fprintf(out, "%-*s  %-7s  %-7s  %-5s  %-*s  %s\n", name_width, fact.name, fact.verdict, fact.source,
-			fact.after[0] ? fact.after : "-", found_width, found_text(&fact), fact.expected);
+			fact.after[0] ? fact.after : "-", found_width, found_text(found, &fact), fact.expected);
 }
 
 int print_finish(int code)
