@@ -140,7 +140,7 @@ static int filters_read(struct dump *dump)
 	if (n >= 0)
 		n = pl_sys_ptrace(PTRACE_SECCOMP_GET_FILTER, dump->pid, 0, dump->insns);
 	if (n < 0)
-		return (int)n;
+		return n == -EINVAL ? -ENOENT : (int)n; /* the kernel's word for "not in that mode" */
 	for (dump->filters_n = 1; dump->filters_n < FILTERS_MAX && more >= 0; dump->filters_n += more >= 0)
 		more = pl_sys_ptrace(PTRACE_SECCOMP_GET_FILTER, dump->pid, dump->filters_n, NULL);
 	return more >= 0 || more == -ENOENT ? (int)n : (int)more;

@@ -46,7 +46,7 @@ int pl_seccomp_compile(const struct pl_seccomp_list *list, struct sock_filter *r
  * then takes up again.
  *
  * -EPERM, -EACCES: needs CAP_SYS_ADMIN in the initial user namespace, no filter of the caller's own, and no other tracer.
- * -ENOENT: no filter. -EINVAL: not one of the classic kind. -E2BIG: more than max instructions. -ESRCH: the task has ended.
+ * -ENOENT: no filter. -EMEDIUMTYPE: not one of the classic kind. -E2BIG: more than max instructions. -ESRCH: the task has ended.
  * -ETIMEDOUT: it did not stop within 50 ms, the longest that this takes (a task that a v1 freezer holds does not). Whatever
  * the result, the task is not traced afterwards. */
 int pl_seccomp_dump(pid_t pid, struct sock_filter *ret_insns, size_t max, unsigned *ret_filters_n);
