@@ -99,6 +99,7 @@ static void job_fill(struct pl_job *job, const struct pl_msg_run *msg, const str
 		.stdout_max_bytes = limits->stdout_max_bytes,
 		.stderr_max_bytes = limits->stderr_max_bytes,
 		.now_ms = now_ms,
+		.fail_allocation = limits->fail_allocation,
 		.name = name,
 		.name_len = strlen(name),
 		.code = (const char *)msg->code,

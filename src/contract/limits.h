@@ -31,6 +31,7 @@ struct pl_limits {
 	int64_t timeout_ms;
 	uint64_t memory_bytes, stdout_max_bytes, stderr_max_bytes;
 	uint64_t cpu_seconds; /* processor time: the deadline in whole seconds, and two: it ends what a lost deadline would not */
+	uint64_t fail_allocation; /* test builds: which allocation of the engine fails; 0: none */
 };
 
 /* The context's options as numbers, with defaults filled in. */

@@ -55,6 +55,7 @@ static inline ssize_t pl_sys_pread(int fd, void *buf, size_t len, off_t offset)
 
 static inline ssize_t pl_sys_write(int fd, const void *buf, size_t len)
 {
+	pl_fault_out(buf, len);
 	return PL_SYS("write", write(fd, buf, len));
 }
 
@@ -85,11 +86,14 @@ static inline int pl_sys_setsockopt(int fd, int level, int name, const void *val
 
 static inline ssize_t pl_sys_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
+	for (size_t i = 0; i < msg->msg_iovlen; i++)
+		pl_fault_out(msg->msg_iov[i].iov_base, msg->msg_iov[i].iov_len);
 	return PL_SYS("sendmsg", sendmsg(fd, msg, flags | MSG_NOSIGNAL));
 }
 
 static inline ssize_t pl_sys_send(int fd, const void *buf, size_t len, int flags)
 {
+	pl_fault_out(buf, len);
 	return PL_SYS("send", send(fd, buf, len, flags | MSG_NOSIGNAL));
 }
 

@@ -81,9 +81,11 @@ static int supervisor_run(struct supervisor *s)
 int main(void)
 {
 	static struct supervisor s = { .helpers_fd = -1 };
-	int rc = pl_loop_init(&s.loop);
+	int rc;
 
+	pl_fault_load("supervisor", -1, s.env.fault, sizeof s.env.fault);
 	umask(077);
+	rc = pl_loop_init(&s.loop);
 	if (rc == 0)
 		rc = signals_take(&s);
 	if (rc == 0)

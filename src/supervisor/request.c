@@ -161,10 +161,14 @@ void request_run(struct supervisor *s, uint64_t id, const struct pl_msg_run *msg
 	struct request *r = NULL;
 	struct pl_limits limits;
 	struct slot *slot = NULL;
-	int rc = pl_request_check(msg, &error);
+	int rc;
 
+	pl_fault_load("supervisor", s->helpers_fd, s->env.fault, sizeof s->env.fault);
+	rc = pl_request_check(msg, &error);
 	if (rc == 0)
 		rc = pl_limits_fill(msg, &s->settings, &limits, &error);
+	if (rc == 0)
+		limits.fail_allocation = pl_fault_engine();
 	if (rc == 0 && msg->floor[0])
 		(void)plimsoll_tier_parse(msg->floor, &floor);
 	if (rc == 0)

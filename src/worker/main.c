@@ -124,13 +124,14 @@ static int loop(int child_fd)
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	/* So that the C library looks for no time zone file; there is none, and asking is refused. */
 	static char time_zone[] = "TZ=UTC0";
 	const struct pl_zygote_message ready = { .kind = PL_ZYGOTE_READY };
 	int child_fd, r;
 
+	pl_fault_set("guest", argc > 1 ? argv[1] : NULL);
 	if (putenv(time_zone) || pl_instance_warm() < 0)
 		return PL_GUEST_EXIT_SYSTEM;
 	child_fd = open_child_signal();
