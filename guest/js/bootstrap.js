@@ -110,9 +110,26 @@
     return undefined;
   };
 
+  /* The same for the few properties that classes define as getters: those are asked, and what they throw is dropped. */
+  const read = (object, key) => {
+    for (let i = 0, at = object; at !== null && i < 1000 && !isProxy(at); i++) {
+      const found = own(at, key);
+      if (found && found.get !== undefined) {
+        try {
+          return apply(found.get, object, []);
+        } catch {
+          return undefined;
+        }
+      }
+      if (found) return found.value;
+      at = getPrototypeOf(at);
+    }
+    return undefined;
+  };
+
   const isInstance = (object, constructor) => {
     const prototype = isProxy(constructor) ? undefined : own(constructor, 'prototype');
-    if (!prototype || typeof prototype.value !== 'object') return false;
+    if (!prototype || (typeof prototype.value !== 'object' && typeof prototype.value !== 'function')) return false;
     for (let i = 0, at = getPrototypeOf(object); at !== null && i < 1000; i++) {
       if (at === prototype.value) return true;
       if (isProxy(at)) return false;
@@ -150,7 +167,7 @@
   };
   const escapeUnit = (code) => code < 0x100
     ? '\\x' + toUpper(padStart(hexOf(code, 16), 2, '0'))
-    : '\\u' + toUpper(hexOf(code, 16));
+    : '\\u' + hexOf(code, 16);
 
   const quote = (text) => {
     if (exec(needsEscape, text) === null) return "'" + text + "'";
@@ -211,10 +228,12 @@
   };
 
   const prefixOf = (constructor, tag, fallback, size = '') => {
-    const shownTag = tag !== '' && constructor !== tag ? `[${tag}] ` : '';
-    return constructor === null ? `[${fallback}${size}: null prototype] ${shownTag}` : `${constructor}${size} ${shownTag}`;
+    if (constructor === null)
+      return `[${fallback}${size}: null prototype] ${tag !== '' && tag !== fallback ? `[${tag}] ` : ''}`;
+    return `${constructor}${size} ${tag !== '' && tag !== constructor ? `[${tag}] ` : ''}`;
   };
 
+  const functionTypes = { __proto__: null, AsyncFunction: 'AsyncFunction', GeneratorFunction: 'GeneratorFunction', AsyncGeneratorFunction: 'AsyncGeneratorFunction' };
   const functionBase = (value, constructor, tag) => {
     const source = functionToString(value);
     const nameOf = (f) => {
@@ -230,7 +249,7 @@
       else if (!isProxy(parent) && nameOf(parent) !== '') text += ` extends ${nameOf(parent)}`;
       return text + ']';
     }
-    let type = tag === 'AsyncFunction' || tag === 'GeneratorFunction' || tag === 'AsyncGeneratorFunction' ? tag : 'Function';
+    const type = functionTypes[read(value, toStringTag)] ?? 'Function';
     let text = `[${type}`;
     if (constructor === null) text += ' (null prototype)';
     text += name === '' ? ' (anonymous)]' : `: ${name}]`;
@@ -255,7 +274,7 @@
   };
 
   const errorBase = (ctx, error, constructor, tag) => {
-    const name = lookUp(error, 'name'), message = lookUp(error, 'message'), stack = lookUp(error, 'stack');
+    const name = read(error, 'name'), message = read(error, 'message'), stack = read(error, 'stack');
     let title = typeof name === 'string' ? name : 'Error';
     if (title === 'Error' && constructor !== null) title = constructor;
     if (constructor === null) title = `[${title}: null prototype]`;
@@ -408,7 +427,7 @@
     }
     const width = widest + 2;
     if (width * 3 + ctx.indentation >= BREAK_LENGTH || !(total / width > 5 || widest <= 6)) return output;
-    const biased = max(width - sqrt(width - total / output.length), 1);
+    const biased = max(width - 3 - sqrt(width - total / output.length), 1);
     const columns = min(round(sqrt(2.5 * biased * n) / biased), floor((BREAK_LENGTH - ctx.indentation) / width), COMPACT * 4, 15);
     if (columns <= 1) return output;
     const widths = list(), rows = list();
@@ -485,7 +504,6 @@
         break;
       case 'TypedArray': {
         const name = typedArrayTag(value), length = typedArrayLength(value);
-        if (tag === name) tag = '';
         shape.open = `${prefixOf(constructor, tag, name, `(${length})`)}[`;
         shape.close = ']';
         shape.isList = true;
@@ -494,27 +512,24 @@
         break;
       }
       case 'Arguments':
-        listShape('Object', own(value, 'length')?.value ?? 0);
-        shape.open = '[Arguments] [';
-        shape.items = (output) => arrayItems(ctx, value, depth + 1, output);
+        shape.open = '[Arguments] {';
         break;
       case 'Map':
       case 'Set':
-        if (tag === type) tag = '';
         shape.open = named(type, `(${type === 'Map' ? mapSize(value) : setSize(value)})`) + '{';
         shape.items = (output) => collectionItems(ctx, value, depth + 1, output, type === 'Map');
         break;
       case 'Promise':
-        shape.open = prefixOf(constructor, tag === type ? '' : tag, type) + '{';
+        shape.open = named(type) + '{';
         shape.items = (output) => promiseItems(ctx, value, depth + 1, output);
         break;
       case 'WeakMap':
       case 'WeakSet':
-        shape.open = prefixOf(constructor, tag === type ? '' : tag, type) + '{';
+        shape.open = named(type) + '{';
         shape.items = (output) => { output[0] = '<items unknown>'; };
         break;
       case 'ArrayBuffer':
-        shape.open = prefixOf(constructor, tag === type ? '' : tag, type) + '{';
+        shape.open = named(type) + '{';
         shape.items = (output) => bufferItems(ctx, value, output);
         break;
       case 'Error':
@@ -563,8 +578,8 @@
 
   const formatObject = (ctx, value, depth) => {
     const constructor = constructorName(value);
-    let tag = lookUp(value, toStringTag);
-    if (typeof tag !== 'string' || tag === constructor) tag = '';
+    let tag = read(value, toStringTag);
+    if (typeof tag !== 'string' || tag === constructor || isEnumerable(value, toStringTag)) tag = '';
     const shape = shapeOf(ctx, value, depth, constructor, tag);
     const keys = shownKeys(ctx, value, shape.length);
     if (kindOf(value) === 'Error') hiddenErrorKeys(value, keys);
@@ -744,12 +759,8 @@
     },
     assert(condition, ...args) {
       if (condition) return;
-      if (typeof args[0] === 'string') {
-        args[0] = `Assertion failed: ${args[0]}`;
-        print(STDERR, format(args));
-      } else {
-        print(STDERR, 'Assertion failed' + (args.length ? ' ' + format(args) : ''));
-      }
+      defineProperty(args, '0', { value: args.length ? `Assertion failed: ${args[0]}` : 'Assertion failed', writable: true });
+      print(STDERR, format(args));
     },
     clear() {},
     count(label) {
