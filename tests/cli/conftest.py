@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the command line share: the program as a stranger would start it, and a copy of it whose processes can be
-told from everybody else's.
+"""What the tests of the command line share: the program as a stranger would start it, and a way to see what it leaves behind.
+This process is a subreaper, so whatever loses its parent becomes its child: when it has no children, nothing is left.
 
 PLIMSOLL_BIN is the directory of the programs (default: build/bin of this tree). A wall that this machine cannot offer skips
 its tests, unless PLIMSOLL_MUST_WORK names it."""
+import ctypes
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import time
 
@@ -46,23 +46,39 @@ class Plimsoll:
         return done, json.loads(done.stdout)
 
     def processes(self):
-        """The processes that run a program of this directory: {pid: name}."""
-        found = {}
+        """Every process that came of us: {pid: name}. Sandboxes run from memory, so files do not tell."""
+        parents, names = {}, {}
         for entry in pathlib.Path("/proc").iterdir():
             if entry.name.isdigit():
                 try:
-                    exe = pathlib.Path(os.readlink(entry / "exe"))
+                    before, after = (entry / "stat").read_text().rsplit(")", 1)
+                    names[int(entry.name)] = (entry / "cmdline").read_bytes().split(b"\0")[0].decode()
                 except OSError:
                     continue
-                if exe.parent == self.directory:
-                    found[int(entry.name)] = exe.name
-        return found
+                parents[int(entry.name)] = int(after.split()[1])
 
-    def expect_nothing_left(self, within_s=0):
+        def is_ours(pid):
+            while pid in parents and parents[pid] != os.getpid():
+                pid = parents[pid]
+            return pid in parents
+
+        return {pid: name for pid, name in names.items() if is_ours(pid)}
+
+    def supervisor(self):
+        return next(pid for pid, name in self.processes().items() if name == "plimsoll-supervisor")
+
+    def expect_nothing_left(self, within_s=0.5):
+        """Call it when every process that was started here has been waited for. The supervisor's last breath, in which its
+        descriptors are closed already, may take a moment."""
         end = time.monotonic() + within_s
-        while (left := self.processes()) and time.monotonic() < end:
+        while True:
+            try:
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
+            except ChildProcessError:
+                return
+            assert time.monotonic() < end, self.processes()
             time.sleep(0.01)
-        assert not left
 
 
 def only_line(done, exit_code=125):
@@ -77,20 +93,10 @@ def only_line(done, exit_code=125):
 
 @pytest.fixture(scope="session")
 def plimsoll():
+    PR_SET_CHILD_SUBREAPER = 36
+    assert ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
     assert (BIN / "plimsoll").exists(), f"no plimsoll in {BIN}: make build, or set PLIMSOLL_BIN"
     return Plimsoll(BIN)
-
-
-@pytest.fixture
-def copy(tmp_path):
-    """A copy of the programs, for tests that count processes or kill some."""
-    directory = tmp_path / "bin"
-    directory.mkdir()
-    for path in tmp_path, *tmp_path.parents[:2]:
-        path.chmod(path.stat().st_mode | 0o011)  # a sandbox's own user walks to it
-    for name in PROGRAMS:
-        shutil.copy2(BIN / name, directory / name)
-    return Plimsoll(directory)
 
 
 @pytest.fixture(scope="session")

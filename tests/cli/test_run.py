@@ -221,7 +221,7 @@ def test_evidence(plimsoll, wall):
     for fact in facts:
         assert set(fact) == {"name", "value", "expected", "source", "verdict", "after", "required"}
         assert fact["verdict"] == ("met" if fact["required"] else "stated")
-        assert fact["after"] in ("same", "gone") and fact["expected"] and fact["source"] in ("host", "runtime", "guest")
+        assert fact["after"] in ("same", "gone", "fixed") and fact["expected"] and fact["source"] in ("host", "runtime", "guest")
     done = plimsoll("run", "--wall", wall, "--evidence", "-e", "console.log(1)")
     assert done.stdout == b"1\n"
     lines = done.stderr.decode().splitlines()

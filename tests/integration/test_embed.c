@@ -3,7 +3,8 @@
  * or its wait(), many threads share one context, cancelling, forking, and the supervisor's death at the worst moment.
  *
  * The helper programs are taken from the directory in the first argument (default: bin beside this program's own directory)
- * and copied, so that a process can be known as this test's by the file that it runs. */
+ * and copied, so that a supervisor can be known as this test's by the file that it runs. This program itself is a subreaper,
+ * in order to see what is left behind; the embedding programs that must not see anything are children that are not. */
 #include "plimsoll/plimsoll.h"
 
 #include "base/alloc.h"
@@ -84,15 +85,15 @@ static int dir_remove(void **state)
 	return rmdir(dir);
 }
 
-/* How many processes run one of the copies; *ret_last is one that runs name (NULL: any). */
-static int ours_count(const char *name, pid_t *ret_last)
+/* How many supervisors of this test's run; *ret_last is one of them. */
+static int supervisors_count(pid_t *ret_last)
 {
 	char path[300], exe[PATH_MAX], wanted[PATH_MAX];
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
 	int n = 0;
 
-	snprintf(wanted, sizeof wanted, "%s/%s", dir, name ? name : "");
+	snprintf(wanted, sizeof wanted, "%s/plimsoll-supervisor", dir);
 	while ((entry = readdir(proc))) {
 		ssize_t len;
 
@@ -101,32 +102,38 @@ static int ours_count(const char *name, pid_t *ret_last)
 		if (len <= 0)
 			continue;
 		exe[len] = 0;
-		if (strncmp(exe, wanted, strlen(wanted)))
+		if (strcmp(exe, wanted))
 			continue;
 		n++;
-		if (ret_last)
-			*ret_last = (pid_t)strtol(entry->d_name, NULL, 10);
+		*ret_last = (pid_t)strtol(entry->d_name, NULL, 10);
 	}
 	closedir(proc);
 	return n;
 }
 
+/* Whatever loses its parent becomes a child of this program, which is a subreaper: when it has none, nothing is left. */
 static void expect_nothing_left(int within_ms)
 {
-	int n;
+	pid_t pid = waitpid(-1, NULL, WNOHANG);
 
-	while ((n = ours_count(NULL, NULL)) && within_ms > 0) {
-		usleep(10000);
-		within_ms -= 10;
+	for (; pid >= 0 && within_ms > 0; pid = waitpid(-1, NULL, WNOHANG)) {
+		if (pid > 0)
+			continue;
+		usleep(5000);
+		within_ms -= 5;
 	}
-	assert_int_equal(n, 0);
+	assert_int_equal(pid, -1);
+	assert_int_equal(errno, ECHILD);
 }
+
+/* After plimsoll_close: the supervisor has closed the line, and is gone but for its last breath. */
+#define NOW_MS 500
 
 static pid_t supervisor_pid(void)
 {
 	pid_t pid = 0;
 
-	assert_int_equal(ours_count("plimsoll-supervisor", &pid), 1);
+	assert_int_equal(supervisors_count(&pid), 1);
 	return pid;
 }
 
@@ -237,7 +244,7 @@ static int open_and_end(int i)
 	if (i & 1)
 		rc = output_check(context, "console.log(6*7)", "42\n");
 	if (i & 2) {
-		if (ours_count("plimsoll-supervisor", &pid) != 1)
+		if (supervisors_count(&pid) != 1)
 			rc = 1;
 		else
 			kill(pid, SIGKILL);
@@ -301,7 +308,7 @@ static int subreaper_run(void)
 
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 || context_try("process", &context, &error) < 0)
 		return 1;
-	if (ours_count("plimsoll-supervisor", &pid) != 1)
+	if (supervisors_count(&pid) != 1)
 		return 2;
 	plimsoll_close(context);
 	return waitpid(pid, &status, 0) == pid && status == 0 ? 0 : 3;
@@ -387,7 +394,7 @@ static void test_threads(void **state)
 	}
 	assert_int_equal(fds_open(), open_n);
 	plimsoll_close(context);
-	expect_nothing_left(0);
+	expect_nothing_left(NOW_MS);
 }
 
 /* A run that does not end, in a thread of its own. */
@@ -466,7 +473,7 @@ static void test_cancel(void **state)
 	plimsoll_cancel_free(loopers[0].cancel);
 	expect_output(context, "console.log(1)", "1\n");
 	plimsoll_close(context);
-	expect_nothing_left(0);
+	expect_nothing_left(NOW_MS);
 }
 
 static void test_killed_supervisor(void **state)
@@ -507,7 +514,7 @@ static void test_close_under_runs(void **state)
 	plimsoll_close(context);
 	for (int i = 0; i < 3; i++)
 		looper_expect(&loopers[i], PLIMSOLL_ERROR_LOST, PLIMSOLL_REASON_NONE, 1000);
-	expect_nothing_left(0);
+	expect_nothing_left(NOW_MS);
 }
 
 static int forked_run(struct plimsoll_context *context)
@@ -539,7 +546,7 @@ static void test_fork(void **state)
 	assert_int_equal(status, 0);
 	expect_output(context, "console.log(3)", "3\n");
 	plimsoll_close(context);
-	expect_nothing_left(0);
+	expect_nothing_left(NOW_MS);
 }
 
 /* A forked child holds a copy of the socket; plimsoll_close ends the supervisor all the same. */
@@ -559,7 +566,7 @@ static void test_close_beside_a_forked_child(void **state)
 	start_us = pl_now_us();
 	plimsoll_close(context);
 	assert_in_range(pl_now_us() - start_us, 0, 2000000);
-	expect_nothing_left(0);
+	expect_nothing_left(NOW_MS);
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
 }
@@ -694,7 +701,7 @@ static void test_no_memory(void **state)
 	/* The answer's memory and the result's: by then it had run. */
 	assert_int_equal(unmarked_n, 2);
 	assert_in_range(n, 8, 60);
-	expect_nothing_left(0);
+	expect_nothing_left(NOW_MS);
 }
 
 /* --- */
@@ -735,7 +742,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_no_memory),
 	};
 
-	if (from_dir_find(argc, argv) < 0)
+	if (from_dir_find(argc, argv) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		return 1;
 	return cmocka_run_group_tests_name("embed", tests, dir_make, dir_remove);
 }
