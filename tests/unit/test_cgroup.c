@@ -695,6 +695,10 @@ static void v2_delegation(void **state)
 	} cases[] = { { "alone", v2_one }, { "with another", v2_two }, { "two supervisors", v2_share }, { "killed", v2_killed } };
 
 	(void)state;
+	if (host.found[PL_CGROUP_MEMORY].version == 1) {
+		print_message("NOT TRIED HERE: this machine's memory controller is on cgroup v1, and so cannot be on v2\n");
+		return;
+	}
 	if (!v2_make()) {
 		v2_remove();
 		skip();
