@@ -95,6 +95,7 @@ static const struct pl_seccomp_row zygote_rows[] = {
 	ON("prctl", IS(0, PR_SET_PDEATHSIG), "PR_SET_PDEATHSIG", "A worker ends with its zygote."),
 	ON2("prctl", IS(0, PR_SET_NO_NEW_PRIVS), IS(1, 1), "PR_SET_NO_NEW_PRIVS 1", "Before a worker's own filter."),
 	ON2("prlimit64", IS(0, 0), IS(1, RLIMIT_NPROC), "itself, RLIMIT_NPROC", "A worker may have no child."),
+	ON2("prlimit64", IS(0, 0), IS(2, 0), "itself, reading", "How much stack there is: a program that recurses is stopped before its end."),
 	ON2("seccomp", IS(0, SECCOMP_SET_MODE_FILTER), IS(1, 0), "SECCOMP_SET_MODE_FILTER",
 	    "A worker's own filter on top: it can only take away."),
 	ON("recvfrom", IS(0, PL_GUEST_STREAM_FD), "descriptor 0", "A worker: the challenge and the job."),
