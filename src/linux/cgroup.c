@@ -237,11 +237,11 @@ int pl_cgroup_close(struct pl_cgroup *group)
 		group->tasks[i] = -1;
 		if (group->dirs[i] < 0)
 			continue;
-		rc = pl_sys_unlinkat(group->host->trees[i].dir_fd, group->name, AT_REMOVEDIR);
-		if (rc < 0 && rc != -ENOENT) {
+		rc = pl_cgroup_dir_remove(group->host->trees[i].dir_fd, group->name);
+		if (rc < 0 && left != -EBUSY)
 			left = rc;
+		if (rc == -EBUSY)
 			continue;
-		}
 		close(group->dirs[i]);
 		group->dirs[i] = -1;
 	}

@@ -173,7 +173,7 @@ static int leaf_dissolve(int dir_fd, const char *name, void *data)
 			pid_move(dir_fd, pids[i]);
 	}
 	close(fd);
-	pl_sys_unlinkat(dir_fd, name, AT_REMOVEDIR);
+	(void)pl_cgroup_dir_remove(dir_fd, name);
 	return 0;
 }
 

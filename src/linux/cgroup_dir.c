@@ -108,6 +108,15 @@ int pl_cgroup_dir_kill(int dir_fd)
 	return n < 0 ? n : rc;
 }
 
+int pl_cgroup_dir_remove(int parent_fd, const char *name)
+{
+	int rc = pl_sys_unlinkat(parent_fd, name, AT_REMOVEDIR);
+
+	if (rc < 0 && rc != -EBUSY && rc != -ENOENT) /* nothing that waiting would mend; one more try costs little */
+		rc = pl_sys_unlinkat(parent_fd, name, AT_REMOVEDIR);
+	return rc == -ENOENT ? 0 : rc;
+}
+
 int pl_cgroup_dir_each(int dir_fd, const char *prefix, int (*visit)(int dir_fd, const char *name, void *data), void *data)
 {
 	_Alignas(struct dirent64) char entries[8192];

@@ -18,6 +18,8 @@ int pl_cgroup_dir_write(int dir_fd, const char *file, const char *text);
  *
  * The file is opened anew each time: on v1 a held descriptor goes on giving the list that it gave before, for up to a second. */
 int pl_cgroup_dir_ids(int dir_fd, const char *file, pid_t *ret_ids, int max);
+/* Removes the empty directory name. -EBUSY: somebody lives there. Success also if it is not there. */
+int pl_cgroup_dir_remove(int parent_fd, const char *name);
 /* Calls visit with each directory in dir_fd whose name begins with prefix, until it returns something other than 0, which is then
  * returned. visit may remove the directory. */
 int pl_cgroup_dir_each(int dir_fd, const char *prefix, int (*visit)(int dir_fd, const char *name, void *data), void *data);

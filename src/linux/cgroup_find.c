@@ -247,7 +247,7 @@ static int probe(struct pl_cgroup_host *host, int dir_fd, int version, unsigned 
 			usable |= 1u << c;
 	if (fd >= 0)
 		close(fd);
-	rc = pl_sys_unlinkat(dir_fd, name, AT_REMOVEDIR);
+	rc = pl_cgroup_dir_remove(dir_fd, name);
 	if (fd < 0)
 		return fd;
 	return rc < 0 ? rc : (int)usable;

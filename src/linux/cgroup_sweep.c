@@ -49,7 +49,7 @@ static int group_sweep(int dir_fd, const char *name, void *data)
 	if (fd < 0)
 		return 0;
 	if (pl_sys_flock(fd, LOCK_EX | LOCK_NB) == 0) {
-		if (pl_cgroup_dir_kill(fd) < 0 || pl_sys_unlinkat(dir_fd, name, AT_REMOVEDIR) < 0)
+		if (pl_cgroup_dir_kill(fd) < 0 || pl_cgroup_dir_remove(dir_fd, name) < 0)
 			++*left;
 	}
 	close(fd);
@@ -61,7 +61,7 @@ static int leaf_sweep(int dir_fd, const char *name, void *data)
 {
 	(void)data;
 	if (!owner_alive(name + strlen(PL_CGROUP_LEAF_PREFIX)))
-		pl_sys_unlinkat(dir_fd, name, AT_REMOVEDIR);
+		(void)pl_cgroup_dir_remove(dir_fd, name);
 	return 0;
 }
 
