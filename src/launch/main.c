@@ -20,10 +20,11 @@ enum { EXIT_JAIL_FAILED = 70, EXIT_EXECUTE_FAILED = 71 };
 int pl_steps_run(const struct pl_step *steps, size_t n, const struct pl_jail_plan *plan, const char **ret_name)
 {
 	for (size_t i = 0; i < n; i++) {
-		int rc = pl_sabotage(steps[i].name) ? 0 : steps[i].run(plan);
+		bool left_out = pl_sabotage(steps[i].name) || pl_break_skips(steps[i].name);
+		int rc = left_out ? 0 : steps[i].run(plan);
 
 		if (rc == 0)
-			rc = pl_break_after(steps[i].name);
+			rc = pl_break_after(steps[i].name, plan);
 		if (rc < 0) {
 			*ret_name = steps[i].name;
 			return rc;
@@ -70,29 +71,47 @@ static int descriptors_claim(void)
 	return 0;
 }
 
+/* Waits until init has confined itself: the guest is not there before its init is what it will be. */
+static void init_await(int gate_fd)
+{
+	char byte;
+
+	(void)read(gate_fd, &byte, 1);
+}
+
 /* The control socket stays open (close-on-exec) so that a failing step can be told; after the filter only the exit status
  * is left to tell it. */
-static _Noreturn void guest_become(struct pl_jail_plan *plan)
+static _Noreturn void guest_become(struct pl_jail_plan *plan, const int gate[2])
 {
 	char *argv[] = { plan->guest_argv0, plan->fault[0] ? plan->fault : NULL, NULL }, *envp[] = { NULL };
 	const char *step;
-	int rc = pl_steps_run(pl_guest_steps, pl_guest_steps_n, plan, &step);
+	int rc;
 
+	close(gate[1]);
+	init_await(gate[0]);
+	rc = pl_steps_run(pl_guest_steps, pl_guest_steps_n, plan, &step);
 	if (rc < 0)
 		fail(step, rc);
 	(void)pl_sys_execveat(PL_LAUNCH_IMAGE_FD, argv, envp);
 	_exit(EXIT_EXECUTE_FAILED);
 }
 
-static pid_t guest_start(struct pl_jail_plan *plan, int *ret_pidfd)
+/* *ret_gate_fd: to be closed when the guest may go on. */
+static pid_t guest_start(struct pl_jail_plan *plan, int *ret_pidfd, int *ret_gate_fd)
 {
 	struct clone_args args = { .flags = CLONE_PIDFD, .pidfd = (uintptr_t)ret_pidfd, .exit_signal = SIGCHLD };
-	pid_t pid = pl_sys_clone3(&args);
+	int gate[2], rc = (int)PL_SYS("pipe2", pipe2(gate, O_CLOEXEC));
+	pid_t pid;
 
+	if (rc < 0)
+		fail("make gate", rc);
+	pid = pl_sys_clone3(&args);
 	if (pid == 0)
-		guest_become(plan);
+		guest_become(plan, gate);
 	if (pid < 0)
 		fail("clone guest", pid);
+	close(gate[0]);
+	*ret_gate_fd = gate[1];
 	return pid;
 }
 
@@ -130,9 +149,10 @@ int main(void)
 {
 	static struct pl_jail_plan plan;
 	const char *step;
-	int pidfd = -1, rc;
+	int pidfd = -1, gate_fd, rc;
 	pid_t guest;
 
+	pl_break_first();
 	plan_read(&plan);
 	pl_fault_set("launch", plan.fault);
 	rc = descriptors_claim();
@@ -148,12 +168,13 @@ int main(void)
 		if (rc < 0)
 			fail(step, rc);
 	}
-	guest = guest_start(&plan, &pidfd);
+	guest = guest_start(&plan, &pidfd, &gate_fd);
 	if (!pl_sabotage("init keeps stream"))
 		close(PL_LAUNCH_STREAM_FD);
 	close(PL_LAUNCH_IMAGE_FD);
 	rc = pl_steps_run(pl_init_steps, pl_init_steps_n, &plan, &step);
 	if (rc < 0)
 		fail(step, rc);
+	close(gate_fd);
 	init_wait(guest, pidfd);
 }

@@ -186,6 +186,16 @@ static int challenge_send(struct box *box)
 	return rc < 0 ? (int)rc : rc == sizeof frame ? 0 : -EIO;
 }
 
+void box_challenge(struct pl_sandbox *sandbox)
+{
+	struct box *box = (struct box *)sandbox;
+	int rc = box->state == BOX_OPENING ? challenge_send(box) : 0;
+
+	if (rc < 0)
+		box_fail_text(box, PLIMSOLL_ERROR_ENVIRONMENT, PLIMSOLL_REASON_ENVIRONMENT, "open",
+			      "the challenge could not be sent: %s", strerror(-rc));
+}
+
 /* What waits in the pool, or is only measured as a spare, waits with the highest limits: an ordinary user may lower a limit
  * and not raise it. No code runs in it before they are lowered. */
 static void limits_highest(const struct pl_settings *settings, struct pl_limits *ret)
@@ -227,7 +237,7 @@ int box_open(struct supervisor *s, struct slot *slot, struct request *request, b
 	rc = slot->wall->open(slot->state, &box->sandbox, error);
 	if (rc == 0) {
 		rc = pl_loop_add(&s->loop, &box->stream, box->sandbox.stream_fd, EPOLLIN);
-		if (rc == 0)
+		if (rc == 0 && !box->sandbox.challenge_later)
 			rc = challenge_send(box);
 		if (rc < 0)
 			pl_error(error, PLIMSOLL_ERROR_ENVIRONMENT, PLIMSOLL_REASON_ENVIRONMENT, "open",

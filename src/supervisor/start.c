@@ -157,6 +157,7 @@ int supervisor_start(struct supervisor *s, const struct pl_msg_open *open, struc
 		return rc;
 	s->env.loop = &s->loop;
 	s->env.settings = &s->settings;
+	s->env.challenge = box_challenge;
 	s->env.failed = box_failed;
 	s->env.ended = box_ended;
 	rc = host_start(s, error);

@@ -136,6 +136,7 @@ void box_pass(struct box *box, struct request *request);
 void box_kill(struct box *box);
 /* Looks at deadlines, leavers, pools and probes; returns when it wants to be called again, INT64_MAX for never. */
 int64_t boxes_tend(struct supervisor *s, int64_t now_us);
+void box_challenge(struct pl_sandbox *sandbox);
 void box_failed(struct pl_sandbox *sandbox, const struct plimsoll_error *error);
 void box_ended(struct pl_sandbox *sandbox);
 

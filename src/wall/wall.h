@@ -49,6 +49,7 @@ struct pl_sandbox {
 	void *own;              /* the wall's part; NULL before open and after release */
 	int stream_fd;          /* our end of the stream; set by open, the supervisor's to close */
 	ino_t stream_ino;       /* the far end's socket inode, to recognise it by */
+	bool challenge_later;   /* set by open: the wall calls env->challenge when the sandbox may be asked */
 	struct pl_gate gate;
 	struct pl_hello hello;
 	struct pl_limits limits;/* in force in the sandbox */
@@ -75,7 +76,8 @@ struct pl_wall_env {
 	/* Every namespace of every sandbox that is held, one list per kind, for the predicate "private". */
 	uint64_t *held_ns[PL_NS_N];
 	size_t held_ns_n[PL_NS_N], held_ns_capacity[PL_NS_N];
-	/* Called by walls. failed: it cannot be opened; error has the cause as a reason. ended: the guest's end is known. */
+	/* Called by walls. challenge: nobody but the guest holds the stream any more. failed: it cannot be opened; error has the cause as a reason. ended: the guest's end is known. */
+	void (*challenge)(struct pl_sandbox *sandbox);
 	void (*failed)(struct pl_sandbox *sandbox, const struct plimsoll_error *error);
 	void (*ended)(struct pl_sandbox *sandbox);
 };

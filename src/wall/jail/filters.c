@@ -108,6 +108,7 @@ static const struct pl_seccomp_row init_rows[] = {
 	ANY("poll", "Waiting for the guest's end and for that of the control socket."),
 	ANY("ppoll", "The same, where there is no poll."),
 	ANY("restart_syscall", "The kernel's own: poll after it was stopped, frozen or looked at."),
+	ANY("close", "The pipe on which the guest waits until its init is confined."),
 	ANY("wait4", "How the guest ended."),
 	ON("sendto", IS(0, PL_LAUNCH_CONTROL_FD), "descriptor 3", "The report of it."),
 	ROW_EXIT,

@@ -248,26 +248,19 @@ void pl_read_cred_tracer(const struct pl_reading *r, struct pl_fact *f)
 		pl_fact_value(f, "%s", r->guest_status.tracer ? "traced" : "none");
 }
 
-/* init starts the guest before it confines itself; HELLO may overtake that by some microseconds, so this waits for it, at
- * most 20 ms, once a sandbox and outside any run. */
 void pl_read_cred_init(const struct pl_reading *r, struct pl_fact *f)
 {
-	struct pl_proc_status s = r->init_status;
-	int rc = r->init_error;
+	const struct pl_proc_status *s = &r->init_status;
 
-	for (int i = 0; r->phase == PL_PHASE_OPEN && rc == 0 && s.seccomp_mode != 2 && i < 200; i++) {
-		usleep(100);
-		rc = pl_proc_status(&r->jail->init, &s);
-	}
 	pl_fact_reference(f, "capabilities 0 0 0 0 0, no_new_privs 1, seccomp 2, one task");
-	if (rc < 0)
-		pl_fact_failed(f, rc);
+	if (r->init_error)
+		pl_fact_failed(f, r->init_error);
 	else
 		pl_fact_value(f,
 			      "capabilities %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64
 			      ", no_new_privs %d, seccomp %d, %s",
-			      s.caps[0], s.caps[1], s.caps[2], s.caps[3], s.caps[4], s.no_new_privs, s.seccomp_mode,
-			      s.threads == 1 ? "one task" : "more tasks");
+			      s->caps[0], s->caps[1], s->caps[2], s->caps[3], s->caps[4], s->no_new_privs, s->seccomp_mode,
+			      s->threads == 1 ? "one task" : "more tasks");
 }
 
 static void filter_dump(const struct pl_reading *r, struct pl_fact *f)

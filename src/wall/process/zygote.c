@@ -45,8 +45,11 @@ static void forked(struct pl_zygote *z, const struct pl_zygote_message *m)
 	if (!oldest)
 		return;
 	oldest->inner_pid = m->error ? -1 : m->pid;
-	if (!m->error)
+	if (!m->error) { /* said after the zygote closed its copy of the stream */
+		if (!oldest->released)
+			z->env->challenge(oldest->sandbox);
 		return;
+	}
 	oldest->sandbox->end.known = true;
 	pl_error(&error, PLIMSOLL_ERROR_ENVIRONMENT, PLIMSOLL_REASON_ENVIRONMENT, "fork worker",
 		 "a worker could not be forked: %s", strerror(-m->error));
