@@ -86,7 +86,7 @@ static inline int pl_sys_setsockopt(int fd, int level, int name, const void *val
 
 static inline ssize_t pl_sys_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
-	for (size_t i = 0; i < msg->msg_iovlen; i++)
+	for (size_t i = 0; i < (size_t)msg->msg_iovlen; i++)
 		pl_fault_out(msg->msg_iov[i].iov_base, msg->msg_iov[i].iov_len);
 	return PL_SYS("sendmsg", sendmsg(fd, msg, flags | MSG_NOSIGNAL));
 }
