@@ -9,13 +9,16 @@
 #define EXPORT(name) __attribute__((export_name(name)))
 #define IMPORT(name) __attribute__((import_module("plimsoll"), import_name(name)))
 
-/* Of the C stack that the module was linked with; below this much the engine does not go between two checks. */
-#define STACK_RESERVE_BYTES (192u * 1024u)
+/* An instance has two stacks: the module's own, for what has an address, and the worker's, on which wasm2c's functions run. Of
+ * each, the engine leaves this part alone: what may be needed between two checks. In 1/256 of either. */
+#define STACK_RESERVE_PARTS 64u
 
 void import_output(uint32_t stream, const uint8_t *bytes, size_t len) IMPORT("output");
 int64_t import_monotonic_ns(void) IMPORT("monotonic_ns");
 void import_sleep_until_ns(int64_t deadline_ns) IMPORT("sleep_until_ns");
 int32_t import_interrupt(void) IMPORT("interrupt");
+/* How much is left of the worker's stack, in 1/256 of it. */
+uint32_t import_stack_left(void) IMPORT("stack_left");
 void import_finish(int32_t exit_code, int32_t oom) IMPORT("finish") __attribute__((noreturn));
 
 static struct pl_engine *engine;
@@ -51,6 +54,17 @@ static void __attribute__((noreturn)) host_finish(void *opaque, const struct pl_
 	import_finish(result->exit_code, result->oom);
 }
 
+/* What QuickJS takes for its stack pointer (the build puts this in the place of __builtin_frame_address): the more pressing of
+ * the two stacks, in terms of the module's own, which begins at address 0. */
+void *pl_frame_address(void);
+void *pl_frame_address(void)
+{
+	uintptr_t own = (uintptr_t)__builtin_frame_address(0);
+	uintptr_t worker = (uintptr_t)import_stack_left() * (PL_WASM_STACK_BYTES / 256u);
+
+	return (void *)(own < worker ? own : worker);
+}
+
 int32_t pl_warm(void) EXPORT("pl_warm");
 int32_t pl_warm(void)
 {
@@ -62,7 +76,7 @@ int32_t pl_warm(void)
 		.finish = host_finish,
 	};
 
-	engine = pl_engine_new(&host, PL_WASM_STACK_BYTES - STACK_RESERVE_BYTES);
+	engine = pl_engine_new(&host, PL_WASM_STACK_BYTES / 256u * (256u - STACK_RESERVE_PARTS));
 	return engine ? 0 : -1;
 }
 

@@ -3,6 +3,7 @@
  * wasm2c at hand. */
 #include "worker/instance.h"
 
+#include "linux/sys.h"
 #include "worker/trap.h"
 
 #include "wasm-names.h"
@@ -17,10 +18,15 @@
 /* What malloc and the report of the program's end may take beside what the engine counts. */
 #define SLACK_PAGES 32u
 
+/* How much of the process's stack the instance may use, of the 8 MiB that must be there. */
+#define STACK_BYTES (6u * 1024u * 1024u)
+#define STACK_LIMIT_MIN_BYTES (8u * 1024u * 1024u)
+
 #define WASI_EBADF 8u
 #define WASI_REALTIME 0u
 
 static PL_WASM_INSTANCE instance;
+static uintptr_t stack_floor;
 
 /* The generated code calls this instead of unwinding. */
 void pl_wasm_trap(int code)
@@ -64,6 +70,14 @@ u32 PL_WASM_IMPORT_interrupt(PL_WASM_HOST_ENV *env)
 	(void)env;
 	pl_session_check_host();
 	return 0;
+}
+
+u32 PL_WASM_IMPORT_stack_left(PL_WASM_HOST_ENV *env)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	(void)env;
+	return here > stack_floor ? (u32)((here - stack_floor) / (STACK_BYTES / 256u)) : 0;
 }
 
 void PL_WASM_IMPORT_finish(PL_WASM_HOST_ENV *env, u32 exit_code, u32 oom)
@@ -155,8 +169,21 @@ static void run(const struct pl_job *job, const uint8_t *payload, size_t payload
 
 const struct pl_session_engine pl_instance_engine = { .run = run };
 
+/* A program that recurses gets an error of the engine's only if the stack is as large as is reckoned with here. */
+static int measure_stack(void)
+{
+	struct rlimit limit;
+
+	if (pl_sys_prlimit(0, RLIMIT_STACK, NULL, &limit) < 0 || limit.rlim_cur < STACK_LIMIT_MIN_BYTES)
+		return -1;
+	stack_floor = (uintptr_t)__builtin_frame_address(0) - STACK_BYTES;
+	return 0;
+}
+
 int pl_instance_warm(void)
 {
+	if (measure_stack() < 0)
+		return -1;
 	wasm_rt_init();
 	PL_WASM_MODULE_INIT();
 	PL_WASM_INSTANTIATE(&instance, NULL);

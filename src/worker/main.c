@@ -66,7 +66,8 @@ static int serve(pid_t zygote)
 	pid = (pid_t)PL_SYS("fork", fork());
 	if (pid == 0)
 		work(stream_fd, zygote);
-	close(stream_fd);
+	if (!pl_sabotage("zygote keeps stream"))
+		close(stream_fd);
 	answer.pid = pid > 0 ? pid : 0;
 	answer.error = pid < 0 ? pid : 0;
 	n = say(&answer);
