@@ -145,7 +145,7 @@ static void greet(void)
 	if (read_frame(PL_FRAME_CHALLENGE) != PL_CHALLENGE_LEN)
 		end(PL_GUEST_EXIT_PROTOCOL);
 	pl_task_name(payload, name);
-	r = pl_sys_prctl(PR_SET_NAME, (unsigned long)name, 0, 0, 0);
+	r = pl_sabotage("host.task") ? 0 : pl_sys_prctl(PR_SET_NAME, (unsigned long)name, 0, 0, 0);
 	if (r < 0)
 		end_on_error(r);
 	hello_digest(payload, &hello);

@@ -212,7 +212,7 @@ static int container_jail_open(struct container *c, int far_fd, struct plimsoll_
 {
 	struct container_wall *w = c->wall;
 	struct pl_jail_rlimit rlimits[PL_JAIL_RLIMIT_MAX];
-	struct pl_cgroup_limits limits = { .memory_bytes = c->sandbox->limits.memory_bytes, .pids = 2 };
+	struct pl_cgroup_limits limits = { .memory_bytes = c->sandbox->limits.memory_bytes, .pids = pl_sabotage_room(2) };
 	struct pl_jail_spec spec = {
 		.image = &w->env->guest,
 		.argv0 = "plimsoll-guest",
@@ -282,16 +282,17 @@ static int rlimit_put(const struct pl_proc *guest, int resource, uint64_t value)
 static int container_limit(struct pl_sandbox *sandbox)
 {
 	struct container *c = sandbox->own;
-	int rc = 0;
+	uint64_t memory = sandbox->limits.memory_bytes * (pl_sabotage("limit.memory") ? 2 : 1);
+	uint64_t pids = pl_sabotage("limit.pids") ? 64 : 2;
+	int rc;
 
-	if (pl_sabotage("limit.memory"))
-		rc = 0;
-	else if (c->wall->cgroup_memory)
-		rc = pl_cgroup_set_memory(&c->jail.cgroup, sandbox->limits.memory_bytes);
+	if (c->wall->cgroup_memory)
+		rc = pl_cgroup_set_memory(&c->jail.cgroup, memory);
 	else
-		rc = rlimit_put(&c->guest, RLIMIT_AS, sandbox->limits.memory_bytes);
-	if (rc == 0 && pl_sabotage("limit.pids"))
-		rc = c->wall->cgroup_pids ? pl_cgroup_set_pids(&c->jail.cgroup, 64) : 0;
+		rc = rlimit_put(&c->guest, RLIMIT_AS, memory);
+	/* It was set when the cgroup was made, to this or, in test builds, to more. */
+	if (rc == 0 && c->wall->cgroup_pids && (pids != 2 || pl_sabotage_room(2) != 2))
+		rc = pl_cgroup_set_pids(&c->jail.cgroup, pids);
 	if (rc == 0 && !pl_sabotage("limit.cpu"))
 		rc = rlimit_put(&c->guest, RLIMIT_CPU, sandbox->limits.cpu_seconds);
 	return rc;

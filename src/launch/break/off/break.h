@@ -3,11 +3,24 @@
 #ifndef PL_LAUNCH_BREAK_H
 #define PL_LAUNCH_BREAK_H
 
-#include <stddef.h>
+#include "wire/jail.h"
 
-static inline int pl_break_after(const char *step)
+#include <stdbool.h>
+
+static inline void pl_break_first(void)
+{
+}
+
+static inline bool pl_break_skips(const char *step)
 {
 	(void)step;
+	return false;
+}
+
+static inline int pl_break_after(const char *step, const struct pl_jail_plan *plan)
+{
+	(void)step;
+	(void)plan;
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdint.h>
 
 static inline int pl_fault(const char *site)
 {
@@ -29,6 +30,11 @@ static inline bool pl_sabotage(const char *name)
 {
 	(void)name;
 	return false;
+}
+
+static inline uint64_t pl_sabotage_room(uint64_t pids)
+{
+	return pids;
 }
 
 static inline void pl_fault_set(const char *program, const char *spec)

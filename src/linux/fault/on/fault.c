@@ -43,6 +43,11 @@ uint64_t pl_fault_engine(void)
 	return engine_allocation;
 }
 
+uint64_t pl_sabotage_room(uint64_t pids)
+{
+	return sabotage[0] == '+' ? pids + 6 : pids;
+}
+
 int pl_fault(const char *site)
 {
 	if (alloc_awaited && pl_alloc_failed()) {

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdint.h>
 
 /* A run whose code holds this, followed by digits, can be followed on its way out. */
 #define PL_FAULT_WITNESS "plimsoll-witness-"
@@ -31,6 +32,9 @@ void pl_fault_out(const void *bytes, size_t len);
 bool pl_sabotage(const char *name);
 /* Which allocation of the engine is to fail; 0: none. */
 uint64_t pl_fault_engine(void);
+/* How many tasks a sandbox is to have room for while it is built, where pids are right: more for the sabotages that add some,
+ * whose names start with "+". */
+uint64_t pl_sabotage_room(uint64_t pids);
 /* Sets the spec of this process, which calls itself program. NULL or "" clears it; setting the same spec again does not
  * start the count anew. */
 void pl_fault_set(const char *program, const char *spec);
