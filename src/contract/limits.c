@@ -105,6 +105,9 @@ int pl_limits_fill(const struct pl_msg_run *run, const struct pl_settings *setti
 	return 0;
 }
 
+/* Ids end before the last 65536, among which are those that mean "nobody" and "leave as it is". */
+#define ID_END (UINT32_MAX - 65536u)
+
 static void range_check(struct pl_text *bad, const char *name, uint64_t value, uint64_t low, uint64_t high)
 {
 	if (value < low || value > high)
@@ -130,8 +133,8 @@ int pl_settings_check(const struct pl_msg_open *open, struct pl_settings *ret, s
 		pl_text_add(&bad, "floor is \"%.40s\", give process, container, kernel or vm", open->floor);
 	range_check(&bad, "pool", s.pool, 0, PL_POOL_MAX);
 	range_check(&bad, "runs_max", s.runs_max, 1, PL_RUNS_MAX);
-	range_check(&bad, "id_first", s.id_first, 65536, UINT32_MAX - 65536u);
-	range_check(&bad, "id_count", s.id_count, 4, UINT32_MAX - 65536u - (s.id_first < UINT32_MAX - 65536u ? s.id_first : 0));
+	range_check(&bad, "id_first", s.id_first, 65536, ID_END - 4);
+	range_check(&bad, "id_count", s.id_count, 4, ID_END - (s.id_first <= ID_END - 4 ? s.id_first : 0));
 	range_check(&bad, "memory_max_bytes", s.memory_max_bytes, PL_MEMORY_MIN_BYTES, PL_MEMORY_MAX_BYTES);
 	range_check(&bad, "timeout_max_ms", (uint64_t)s.timeout_max_ms, 1, PL_TIMEOUT_MAX_MS);
 	if (bad.len)

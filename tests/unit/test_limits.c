@@ -340,7 +340,7 @@ static void option_try(const struct bound *bound, uint64_t value, bool good)
 static const struct bound bounds[] = {
 	BOUND(pool, 0, 256),
 	BOUND(runs_max, 0, 256),
-	BOUND(id_first, 65536, UINT32_MAX - 65536u),
+	BOUND(id_first, 65536, UINT32_MAX - 65536u - 4),
 	BOUND(id_count, 4, UINT32_MAX - 65536u - 1966080u),
 	BOUND(memory_max_bytes, 16777216, 4294967296),
 	BOUND(timeout_max_ms, 1, 300000),
@@ -382,9 +382,17 @@ static void test_settings_ids(void **state)
 	open.id_count++;
 	assert_int_equal(pl_settings_check(&open, &s, &error), PLIMSOLL_ERROR_INVALID);
 	message_holds(&error, "id_count");
-	open.id_first = UINT32_MAX - 65536u;
+	open.id_first = UINT32_MAX - 65536u - 4;
 	open.id_count = 4;
-	assert_int_equal(pl_settings_check(&open, &s, &error), PLIMSOLL_ERROR_INVALID);
+	assert_int_equal(pl_settings_check(&open, &s, &error), 0);
+	for (unsigned more = 0; more < 6; more++) {
+		open.id_first = UINT32_MAX - 65536u - more;
+		open.id_count = 5;
+		assert_int_equal(pl_settings_check(&open, &s, &error), more < 5 ? PLIMSOLL_ERROR_INVALID : 0);
+		/* No sum may wrap. */
+		open.id_count = open.id_first;
+		assert_int_equal(pl_settings_check(&open, &s, &error), PLIMSOLL_ERROR_INVALID);
+	}
 }
 
 static void test_settings_floor(void **state)

@@ -49,10 +49,10 @@ static void text_parse(const void *bytes, size_t len, int want)
 	const char *text = NULL;
 
 	pl_pack_text(&in, &text);
-	assert_int_equal(pl_pack_end(&in), want);
-	if (want)
+	if (in.error)
 		assert_null(text);
-	else
+	assert_int_equal(pl_pack_end(&in), want);
+	if (!want)
 		assert_int_equal(strlen(text), len - 5);
 	free(copy);
 }
