@@ -248,6 +248,8 @@ int pl_proc_fds(const struct pl_proc *proc, int (*each)(void *ctx, int fd, const
 			if (d->d_name[0] == '.')
 				continue;
 			len = pl_sys_readlinkat(dirfd, d->d_name, target, sizeof target - 1);
+			if (len == -ENOENT)
+				continue; /* closed since it was listed: a zygote at work opens and closes streams */
 			if (len < 0)
 				return (int)len;
 			target[len] = 0;

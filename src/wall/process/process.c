@@ -8,16 +8,12 @@
 #include "wall/process/zygote.h"
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "base/fd.h"
 #include "contract/error.h"
 #include "linux/sys.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
-
-#define FORKED_US 1000000
 
 struct process_wall {
 	struct pl_wall_env *env;
@@ -182,32 +178,15 @@ static int process_open(void *state, struct pl_sandbox *sandbox, struct plimsoll
 	return 0;
 }
 
-/* The zygote says FORKED once it has closed its copy of the stream, and a quick worker's HELLO can overtake that: then this
- * waits for the zygote's few instructions. The bound is for a zygote that does not come to them at all. */
-static int forked_await(struct pl_worker *worker)
-{
-	int64_t until_us = pl_now_us() + FORKED_US, left_us;
-
-	pl_zygote_read(worker->zygote); /* READY was sent before any worker could speak */
-	while (!worker->inner_pid && !worker->released && (left_us = until_us - pl_now_us()) > 0) {
-		struct pollfd control = { .fd = worker->zygote->control.fd, .events = POLLIN };
-
-		(void)poll(&control, 1, (int)(left_us / 1000) + 1);
-		pl_zygote_read(worker->zygote);
-	}
-	/* What was read may have been the end of the zygote or of this worker, and then the sandbox has been dealt with. */
-	if (worker->released)
-		return -ECANCELED;
-	return worker->inner_pid ? 0 : -ETIMEDOUT;
-}
-
 static int process_pin(struct pl_sandbox *sandbox, pid_t speaker, struct plimsoll_error *error)
 {
 	struct pl_worker *worker = sandbox->own;
-	int rc = forked_await(worker);
+	int rc;
 
-	if (rc == 0)
-		rc = worker->zygote->proc.pid ? pl_proc_pin(speaker, -1, &worker->proc) : -ESRCH;
+	pl_zygote_read(worker->zygote); /* READY was sent before any worker could speak */
+	rc = worker->zygote->proc.pid ? pl_proc_pin(speaker, -1, &worker->proc) : -ESRCH;
+	if (worker->released) /* what was read was the zygote's end, or this worker's: the sandbox has been dealt with */
+		rc = -ECANCELED;
 	if (rc < 0)
 		return pl_error(error, PLIMSOLL_ERROR_ENVIRONMENT, PLIMSOLL_REASON_ENVIRONMENT, "pin worker",
 				"the worker that answered could not be held: %s", strerror(-rc));
