@@ -47,14 +47,12 @@ static char *refuse_import(JSContext *ctx, const char *base, const char *name, v
 }
 
 /* Runs the bootstrap script: a function that takes the internals, fills the global object, and returns the function that prints an
- * uncaught value. It keeps no debug information, so that none of its places appear in the program's stack traces. */
+ * uncaught value. It comes as bytecode (scripts/embed-bytecode.c). */
 static int bootstrap(struct pl_engine *engine)
 {
-	JSValue function, internals;
+	JSValue script = JS_ReadObject(engine->ctx, pl_bootstrap_bytecode, pl_bootstrap_bytecode_len, JS_READ_OBJ_BYTECODE);
+	JSValue function = JS_IsException(script) ? script : JS_EvalFunction(engine->ctx, script), internals;
 
-	JS_SetStripInfo(engine->rt, JS_STRIP_DEBUG);
-	function = JS_Eval(engine->ctx, pl_bootstrap_js, pl_bootstrap_js_len, "bootstrap", JS_EVAL_TYPE_GLOBAL);
-	JS_SetStripInfo(engine->rt, 0);
 	internals = pl_internals_new(engine);
 	if (!JS_IsException(function) && !JS_IsException(internals))
 		engine->format_uncaught = JS_Call(engine->ctx, function, JS_UNDEFINED, 1, &internals);
