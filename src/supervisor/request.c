@@ -28,11 +28,12 @@ static bool slot_usable(const struct slot *slot)
 static int slot_refused(const struct slot *slot, struct plimsoll_error *error)
 {
 	if (!slot->available)
-		return pl_error(error, PLIMSOLL_ERROR_ENVIRONMENT, PLIMSOLL_REASON_ENVIRONMENT, "choose wall",
-				"the %s wall cannot be had here: %s; %s", slot->wall->name, slot->found, slot->remedy);
-	pl_error(error, PLIMSOLL_ERROR_ENVIRONMENT, PLIMSOLL_REASON_ENVIRONMENT, "choose wall",
-		 "the %s wall is out of service: fact %s was contradicted; it returns when a spare sandbox measures right",
-		 slot->wall->name, slot->out_fact);
+		pl_error(error, PLIMSOLL_ERROR_ENVIRONMENT, PLIMSOLL_REASON_ENVIRONMENT, "choose wall",
+			 "the %s wall cannot be had here: %s; %s", slot->wall->name, slot->found, slot->remedy);
+	else
+		pl_error(error, PLIMSOLL_ERROR_ENVIRONMENT, PLIMSOLL_REASON_ENVIRONMENT, "choose wall",
+			 "the %s wall is out of service: fact %s was contradicted; it returns when a spare sandbox measures right",
+			 slot->wall->name, slot->out_fact);
 	snprintf(error->fact, sizeof error->fact, "%s", slot->out_fact);
 	return error->code;
 }

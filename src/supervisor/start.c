@@ -139,7 +139,10 @@ static void walls_start(struct supervisor *s)
 	for (size_t i = 0; i < PL_WALLS_N; i++) {
 		struct slot *slot = &s->slots[i];
 
+		s->env.missing_fact = NULL;
 		slot->available = slot->wall->start(&s->env, &slot->state, slot->found, slot->remedy) == 0;
+		if (!slot->available && s->env.missing_fact)
+			snprintf(slot->out_fact, sizeof slot->out_fact, "%s", s->env.missing_fact);
 		if (slot->available)
 			pl_policy_digest(slot->wall->profile(slot->state), slot->policy);
 	}

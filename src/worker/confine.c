@@ -12,7 +12,7 @@ static int take_descriptor(int stream_fd)
 
 	if (r < 0)
 		return r;
-	return pl_sabotage("fd.open") ? 0 : pl_sys_close_range(PL_GUEST_STREAM_FD + 1, ~0u);
+	return pl_sabotage("fd.open") ? close(stream_fd) : pl_sys_close_range(PL_GUEST_STREAM_FD + 1, ~0u);
 }
 
 static int die_with_parent(pid_t zygote)

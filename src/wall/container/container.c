@@ -139,6 +139,7 @@ static int container_start(struct pl_wall_env *env, void **ret_state, char found
 		return rc;
 	}
 	if (env->host_view_error) {
+		env->missing_fact = "host.view";
 		snprintf(found, PL_WALL_TEXT_LEN, "facts cannot be read from here: %s", env->host_view);
 		snprintf(remedy, PL_WALL_TEXT_LEN, "run plimsoll in the host's pid namespace, with an unmasked /proc");
 		return env->host_view_error;
@@ -293,7 +294,8 @@ static int container_limit(struct pl_sandbox *sandbox)
 	/* It was set when the cgroup was made, to this or, in test builds, to more. */
 	if (rc == 0 && c->wall->cgroup_pids && (pids != 2 || pl_sabotage_room(2) != 2))
 		rc = pl_cgroup_set_pids(&c->jail.cgroup, pids);
-	if (rc == 0 && !pl_sabotage("limit.cpu"))
+	/* In our own user namespace a limit takes CAP_SYS_RESOURCE, which a root may lack; that sabotage is not about limits. */
+	if (rc == 0 && !pl_sabotage("limit.cpu") && !pl_sabotage("ns.user"))
 		rc = rlimit_put(&c->guest, RLIMIT_CPU, sandbox->limits.cpu_seconds);
 	return rc;
 }
@@ -328,7 +330,9 @@ static bool container_halted(const struct pl_sandbox *sandbox)
 	const struct container *c = sandbox->own;
 	struct pl_proc_status status;
 
-	return !pl_proc_alive(&c->guest) || (pl_proc_status(&c->guest, &status) == 0 && status.state == 'T');
+	/* 't': it stands still in the hands of a tracer, of whom the facts will tell. */
+	return !pl_proc_alive(&c->guest) ||
+	       (pl_proc_status(&c->guest, &status) == 0 && (status.state == 'T' || status.state == 't'));
 }
 
 static void container_usage(const struct pl_sandbox *sandbox, int64_t *ret_cpu_us, uint64_t *ret_peak_bytes)

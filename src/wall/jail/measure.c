@@ -94,24 +94,32 @@ void pl_read_host_task(const struct pl_reading *r, struct pl_fact *f)
 		pl_fact_value(f, "%s", r->guest_status.name);
 }
 
-/* supervisor > init > [zygote >] guest, and nobody else below init. For the process wall init's only child is the zygote,
- * whose children are the workers. */
+/* How many children proc has, as far as two: one, none and more are what matters. */
+static int children_count(const struct pl_proc *proc, pid_t ret[2])
+{
+	int n = pl_proc_children(proc, ret, 2);
+
+	return n == -E2BIG ? 2 : n;
+}
+
+/* supervisor > init > [zygote >] guest, and nobody else below init or the guest. For the process wall init's only child is the
+ * zygote, whose children are the workers. */
 void pl_read_descent(const struct pl_reading *r, struct pl_fact *f)
 {
-	pid_t children[2];
-	int n = pl_proc_children(&r->jail->init, children, 2);
+	pid_t children[2], none[2];
+	int n = children_count(&r->jail->init, children), own = children_count(r->guest, none);
 	bool zygote = r->parent != &r->jail->init;
 	pid_t only = zygote ? r->parent->pid : r->guest->pid;
 
 	pl_fact_reference(f, "supervisor > init > %sguest, one task, no other child", zygote ? "zygote > " : "");
-	if (n < 0 || r->init_error || r->guest_error) {
-		pl_fact_failed(f, n < 0 ? n : r->init_error ? r->init_error : r->guest_error);
+	if (n < 0 || own < 0 || r->init_error || r->guest_error) {
+		pl_fact_failed(f, n < 0 ? n : own < 0 ? own : r->init_error ? r->init_error : r->guest_error);
 		return;
 	}
 	pl_fact_value(f, "%s > init > %sguest%s%s", r->init_status.ppid == getpid() ? "supervisor" : "somebody",
 		      r->guest_status.ppid == r->parent->pid ? zygote ? "zygote > " : "" : "somebody > ",
 		      r->guest_status.threads == 1 ? ", one task" : ", more tasks",
-		      n == 1 && children[0] == only ? ", no other child" : ", another child");
+		      n == 1 && children[0] == only && own == 0 ? ", no other child" : ", another child");
 }
 
 static void image_read(const struct pl_proc *proc, const struct pl_image *image, struct pl_fact *f)
@@ -273,6 +281,10 @@ static void filter_dump(const struct pl_reading *r, struct pl_fact *f)
 	int n = pl_seccomp_dump(r->guest->pid, insns, PL_JAIL_FILTER_MAX, &filters);
 
 	pl_fact_reference(f, "one filter, sha256:%s", r->jail->env->guest_filter_digest);
+	if (n == -ENOENT) {
+		pl_fact_value(f, "no filter");
+		return;
+	}
 	if (n < 0) {
 		pl_fact_failed(f, n);
 		return;

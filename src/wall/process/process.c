@@ -240,7 +240,9 @@ static bool process_halted(const struct pl_sandbox *sandbox)
 	const struct pl_worker *worker = sandbox->own;
 	struct pl_proc_status status;
 
-	return !pl_proc_alive(&worker->proc) || (pl_proc_status(&worker->proc, &status) == 0 && status.state == 'T');
+	/* 't': it stands still in the hands of a tracer, of whom the facts will tell. */
+	return !pl_proc_alive(&worker->proc) ||
+	       (pl_proc_status(&worker->proc, &status) == 0 && (status.state == 'T' || status.state == 't'));
 }
 
 static void process_usage(const struct pl_sandbox *sandbox, int64_t *ret_cpu_us, uint64_t *ret_peak_bytes)
