@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 static char spec_now[64];
-static char sabotage[48];
+static char sabotage[64];
 static long countdown; /* calls until the one that fails; 0: none */
 static int fail_error; /* 0: the program ends instead */
 static bool alloc_awaited;

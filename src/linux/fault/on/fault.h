@@ -17,7 +17,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdint.h>
 
 /* A run whose code holds this, followed by digits, can be followed on its way out. */
 #define PL_FAULT_WITNESS "plimsoll-witness-"
