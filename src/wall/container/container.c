@@ -140,7 +140,7 @@ static int container_start(struct pl_wall_env *env, void **ret_state, char found
 	}
 	if (env->host_view_error) {
 		env->missing_fact = "host.view";
-		snprintf(found, PL_WALL_TEXT_LEN, "facts cannot be read from here: %s", env->host_view);
+		snprintf(found, PL_WALL_TEXT_LEN, "fact host.view, from where facts are read: %s", env->host_view);
 		snprintf(remedy, PL_WALL_TEXT_LEN, "run plimsoll in the host's pid namespace, with an unmasked /proc");
 		return env->host_view_error;
 	}
