@@ -84,7 +84,7 @@ static void spec_parse(const char *program, const char *spec)
 	char *end;
 
 	if (strncmp(spec, "sabotage:", 9) == 0) {
-		strncpy(sabotage, spec + 9, sizeof sabotage - 1);
+		memccpy(sabotage, spec + 9, 0, sizeof sabotage - 1);
 		return;
 	}
 	if (strncmp(spec, "engine:alloc:", 13) == 0)
