@@ -49,11 +49,11 @@ static void descriptors_place(const struct birth *b)
 }
 
 /* The parent sends the plan only when the id maps are written: to see it is to have ids. It stays in the socket. */
-static void maps_await(int control_fd)
+static void maps_await(void)
 {
 	char byte;
 
-	if (pl_sys_recv(control_fd, &byte, 1, MSG_PEEK) != 1)
+	if (pl_sys_recv(PL_LAUNCH_CONTROL_FD, &byte, 1, MSG_PEEK) != 1)
 		_exit(EXIT_BIRTH);
 }
 
@@ -72,10 +72,11 @@ static _Noreturn void child_become(const struct birth *b)
 
 	if (pl_cgroup_join_self(b->join_fds, b->join_n) < 0)
 		_exit(EXIT_BIRTH);
-	maps_await(b->control_fd);
+	/* Before waiting: with it goes our copy of the socket's other end, so that the parent's end is seen on it. */
+	descriptors_place(b);
+	maps_await();
 	if (b->user_namespace)
 		root_become(b);
-	descriptors_place(b);
 	(void)pl_sys_execveat(LAUNCH_IMAGE_FD, argv, envp);
 	_exit(EXIT_BIRTH);
 }
@@ -218,12 +219,13 @@ static void control_ready(struct pl_source *source, uint32_t events)
 
 static int sources_add(struct pl_jail *jail)
 {
-	int rc;
+	int fd = jail->control.fd, rc;
 
 	jail->exit = (struct pl_source){ .fd = -1, .ready = exit_ready, .owner = jail };
 	rc = pl_loop_add(jail->env->loop, &jail->exit, jail->init.pidfd, EPOLLIN);
 	if (rc == 0)
-		rc = pl_loop_add(jail->env->loop, &jail->control, jail->control.fd, EPOLLIN);
+		rc = pl_loop_add(jail->env->loop, &jail->control, fd, EPOLLIN);
+	jail->control.fd = fd; /* also where it is not watched: it is to be closed */
 	return rc;
 }
 
@@ -276,8 +278,8 @@ static int jail_born(struct pl_jail *jail, const struct pl_jail_spec *spec, stru
 		return pid;
 	jail->reaped = false;
 	rc = pl_proc_pin(pid, pidfd, &jail->init);
-	if (rc < 0) { /* pin closed the pidfd; the child waits for a plan that will not come, and ends */
-		pl_fd_close(&jail->control.fd);
+	if (rc < 0) { /* pin closed the pidfd; until it is reaped the number is the child's */
+		(void)kill(pid, SIGKILL);
 		(void)pl_sys_wait4(pid, NULL, __WALL, NULL);
 		jail->reaped = true;
 	}
