@@ -104,26 +104,10 @@ static int filters_start(struct supervisor *s, struct plimsoll_error *error)
 	return 0;
 }
 
-/* Room for every namespace that can be held at once: a box is a jail, and some may be leaving while others come. */
-static int registry_make(struct supervisor *s)
-{
-	size_t n = ((size_t)s->settings.runs_max + s->settings.pool) * 2 + 16;
-
-	for (int i = 0; i < PL_NS_N; i++) {
-		s->env.held_ns[i] = pl_calloc(n, sizeof **s->env.held_ns);
-		if (!s->env.held_ns[i])
-			return -ENOMEM;
-		s->env.held_ns_capacity[i] = n;
-	}
-	return 0;
-}
-
 static int host_start(struct supervisor *s, struct plimsoll_error *error)
 {
 	int rc = host_look(&s->env);
 
-	if (rc == 0)
-		rc = registry_make(s);
 	if (rc == 0)
 		rc = pl_cgroup_find(&s->cgroups, NULL, 0);
 	if (rc < 0)
@@ -206,8 +190,6 @@ void supervisor_stop(struct supervisor *s)
 		pl_cgroup_host_close(&s->cgroups);
 	pl_ids_close(s->env.ids);
 	pl_free(s->filters);
-	for (int i = 0; i < PL_NS_N; i++)
-		pl_free(s->env.held_ns[i]);
 	pl_fd_close(&s->signals.fd);
 	pl_fd_close(&s->helpers_fd);
 	pl_loop_fini(&s->loop);

@@ -143,39 +143,15 @@ static int plan_send(struct pl_jail *jail, const struct pl_jail_spec *spec)
 	return n == sizeof plan ? 0 : -EIO;
 }
 
-/* Every namespace that init is in becomes known, so that no other sandbox's can be taken for private. */
-static int namespaces_register(struct pl_jail *jail)
+/* What our clone made, read while init cannot have moved: it waits for its plan. */
+static int namespaces_take(struct pl_jail *jail)
 {
-	struct pl_wall_env *env = jail->env;
+	int rc = 0;
 
-	for (int i = 0; i < PL_NS_N; i++) {
-		int rc;
-
-		if (!(jail->namespaces & pl_ns_flags[i]))
-			continue;
-		if (env->held_ns_n[i] == env->held_ns_capacity[i])
-			return -ENOBUFS;
-		rc = pl_proc_ns(&jail->init, i, &jail->ns[i]);
-		if (rc < 0)
-			return rc;
-		env->held_ns[i][env->held_ns_n[i]++] = jail->ns[i];
-	}
-	return 0;
-}
-
-static void namespaces_forget(struct pl_jail *jail)
-{
-	struct pl_wall_env *env = jail->env;
-
-	for (int i = 0; i < PL_NS_N; i++) {
-		for (size_t k = 0; jail->ns[i] && k < env->held_ns_n[i]; k++) {
-			if (env->held_ns[i][k] != jail->ns[i])
-				continue;
-			env->held_ns[i][k] = env->held_ns[i][--env->held_ns_n[i]];
-			break;
-		}
-		jail->ns[i] = 0;
-	}
+	for (int i = 0; i < PL_NS_N && rc == 0; i++)
+		if (jail->namespaces & pl_ns_flags[i])
+			rc = pl_proc_ns(&jail->init, i, &jail->ns[i]);
+	return rc;
 }
 
 static void jail_reap(struct pl_jail *jail)
@@ -297,8 +273,8 @@ static int jail_raise(struct pl_jail *jail, const struct pl_jail_spec *spec, str
 		rc = maps_write(jail);
 	}
 	if (rc == 0) {
-		*step = "register namespaces";
-		rc = namespaces_register(jail);
+		*step = "read namespaces";
+		rc = namespaces_take(jail);
 	}
 	if (rc == 0) {
 		*step = "watch init";
@@ -387,7 +363,6 @@ bool pl_jail_release(struct pl_jail *jail)
 			return false;
 		jail->has_cgroup = false;
 	}
-	namespaces_forget(jail);
 	if (jail->id_first)
 		(void)pl_ids_give(jail->env->ids, jail->id_first);
 	jail->id_first = 0;

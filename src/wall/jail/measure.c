@@ -152,14 +152,12 @@ void pl_read_launcher_digest(const struct pl_reading *r, struct pl_fact *f)
 	image_read(&r->jail->init, &r->jail->env->launch, f);
 }
 
-/* Foreign are the supervisor's own and every other held sandbox's. The list holds this jail's own entry, at an unknown
- * place, so the comparison is made here over the others and handed on as one id: the first that is the same, or the
- * supervisor's. */
+/* Compared with what our clone made at init's birth. A namespace that is new differs from every one that lives: so these differ
+ * from those of every other sandbox, whose own were new in their turn. Their numbers are not compared, since the kernel gives
+ * the number of one that has ended to the next one at once, before anybody could know that it has ended. */
 static void ns_read(const struct pl_reading *r, int ns, struct pl_fact *f)
 {
-	struct pl_wall_env *env = r->jail->env;
 	uint64_t guest, init;
-	size_t same = 0;
 	int rc = pl_proc_ns(&r->jail->init, ns, &init);
 
 	if (rc == 0)
@@ -168,15 +166,16 @@ static void ns_read(const struct pl_reading *r, int ns, struct pl_fact *f)
 		pl_fact_failed(f, rc);
 		return;
 	}
-	pl_fact_value(f, "%" PRIu64, guest);
-	pl_fact_reference(f, "%" PRIu64, init);
-	for (size_t i = 0; i < env->held_ns_n[ns]; i++)
-		same += env->held_ns[ns][i] == guest;
-	f->foreign = &env->own_ns[ns];
+	f->foreign = &r->jail->env->own_ns[ns];
 	f->foreign_n = 1;
-	/* Registered once, by its own jail; a second entry is another sandbox's. None: our clone did not make it. */
-	if (same != 1)
-		pl_fact_reference(f, "held by %zu sandboxes", same);
+	if (guest == init)
+		pl_fact_value(f, "%" PRIu64, guest);
+	else
+		pl_fact_value(f, "guest %" PRIu64 ", init %" PRIu64, guest, init);
+	if (r->jail->ns[ns])
+		pl_fact_reference(f, "%" PRIu64, r->jail->ns[ns]);
+	else
+		pl_fact_reference(f, "not made by our clone");
 }
 
 #define NS_READER(lower, UPPER)                                                                                        \
