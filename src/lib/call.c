@@ -149,7 +149,7 @@ int plimsoll_run(struct plimsoll_context *context, const struct plimsoll_request
 		 struct plimsoll_error *error)
 {
 	PL_NO_CANCEL;
-	struct plimsoll_request copy;
+	struct plimsoll_request copy = { 0 };
 	struct pl_msg_run run;
 	struct pl_question question = { .run = &run, .cancel_fd = -1 };
 	struct pl_answer answer = { 0 };
