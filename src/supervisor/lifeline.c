@@ -48,6 +48,7 @@ static void message_take(struct supervisor *s, const struct pl_msg_header *heade
 	struct pl_msg_run run;
 	struct pl_msg_measure measure;
 
+	pl_fault_load("supervisor", s->helpers_fd, s->env.fault, sizeof s->env.fault);
 	if (header->type == PL_MSG_OPEN) {
 		open_answer(s, header->id, payload, header->payload_len);
 	} else if (!s->line.opened) {

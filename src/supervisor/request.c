@@ -162,10 +162,8 @@ void request_run(struct supervisor *s, uint64_t id, const struct pl_msg_run *msg
 	struct request *r = NULL;
 	struct pl_limits limits;
 	struct slot *slot = NULL;
-	int rc;
+	int rc = pl_request_check(msg, &error);
 
-	pl_fault_load("supervisor", s->helpers_fd, s->env.fault, sizeof s->env.fault);
-	rc = pl_request_check(msg, &error);
 	if (rc == 0)
 		rc = pl_limits_fill(msg, &s->settings, &limits, &error);
 	if (rc == 0)

@@ -351,11 +351,12 @@ void pl_jail_kill(struct pl_jail *jail)
 
 bool pl_jail_release(struct pl_jail *jail)
 {
-	int fd = jail->control.fd;
+	int fd;
 
 	jail_reap(jail);
 	if (!jail->reaped)
 		return false;
+	fd = jail->control.fd;
 	pl_loop_remove(jail->env->loop, &jail->control);
 	pl_fd_close(&fd);
 	if (jail->has_cgroup) {
