@@ -19,6 +19,10 @@
 #define PL_LAUNCH_STREAM_FD 5  /* becomes the guest's only descriptor, PL_GUEST_STREAM_FD */
 #define PL_GUEST_STREAM_FD 0
 
+/* The guest's arguments: its name, one of these, and in test builds the failure to inject. */
+#define PL_GUEST_READABLE "readable" /* stay dumpable */
+#define PL_GUEST_HIDDEN "hidden"
+
 #define PL_JAIL_FILTER_MAX 400
 #define PL_JAIL_RLIMIT_MAX 12
 #define PL_JAIL_STEP_LEN 32
@@ -37,6 +41,7 @@ struct pl_jail_plan {
 	char build_id[64];
 	uint32_t has_mount_namespace;  /* 0: the process wall where no user namespace can be had; no root is built then */
 	uint32_t guest_uid, guest_gid; /* ids inside the user namespace; UINT32_MAX: leave as they are */
+	uint32_t readable;             /* 1: stay dumpable, since the supervisor could not read what it measures otherwise */
 	uint32_t landlock;             /* 1: forbid every file and TCP access, as far as the kernel's Landlock goes */
 	uint64_t tmp_bytes;            /* size of the writable noexec tmpfs at /tmp; 0: none */
 	uint32_t rlimit_n;

@@ -273,13 +273,6 @@ static int container_pin(struct pl_sandbox *sandbox, pid_t speaker, struct plims
 	return 0;
 }
 
-static int rlimit_put(const struct pl_proc *guest, int resource, uint64_t value)
-{
-	struct rlimit limit = { .rlim_cur = value, .rlim_max = value };
-
-	return pl_sys_prlimit(guest->pid, resource, &limit, NULL);
-}
-
 static int container_limit(struct pl_sandbox *sandbox)
 {
 	struct container *c = sandbox->own;
@@ -290,13 +283,13 @@ static int container_limit(struct pl_sandbox *sandbox)
 	if (c->wall->cgroup_memory)
 		rc = pl_cgroup_set_memory(&c->jail.cgroup, memory);
 	else
-		rc = rlimit_put(&c->guest, RLIMIT_AS, memory);
+		rc = pl_jail_limit(&c->jail, &c->guest, RLIMIT_AS, memory);
 	/* It was set when the cgroup was made, to this or, in test builds, to more. */
 	if (rc == 0 && c->wall->cgroup_pids && (pids != 2 || pl_sabotage_room(2) != 2))
 		rc = pl_cgroup_set_pids(&c->jail.cgroup, pids);
 	/* In our own user namespace a limit takes CAP_SYS_RESOURCE, which a root may lack; that sabotage is not about limits. */
 	if (rc == 0 && !pl_sabotage("limit.cpu") && !pl_sabotage("ns.user"))
-		rc = rlimit_put(&c->guest, RLIMIT_CPU, sandbox->limits.cpu_seconds);
+		rc = pl_jail_limit(&c->jail, &c->guest, RLIMIT_CPU, sandbox->limits.cpu_seconds);
 	return rc;
 }
 

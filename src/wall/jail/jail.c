@@ -121,6 +121,7 @@ static void plan_fill(struct pl_jail_plan *plan, const struct pl_jail *jail, con
 	plan->guest_uid = plan->guest_gid = UINT32_MAX;
 	if (jail->id_first)
 		plan->guest_uid = plan->guest_gid = jail->namespaces & CLONE_NEWUSER ? 1 : jail->id_first + 1;
+	plan->readable = !jail->env->root && !(jail->namespaces & CLONE_NEWUSER);
 	plan->landlock = 1;
 	plan->tmp_bytes = spec->tmp_bytes;
 	plan->rlimit_n = spec->rlimit_n;
@@ -376,6 +377,35 @@ int pl_jail_error(const char *wall, const struct pl_jail_report *report, struct 
 	return pl_error(error, PLIMSOLL_ERROR_ENVIRONMENT, PLIMSOLL_REASON_ENVIRONMENT, "open jail",
 			"the %s wall could not be built: %s: %s; see plimsoll doctor", wall, report->step,
 			strerror(-report->error));
+}
+
+static int limit_as_owner(const struct pl_jail *jail, const struct pl_proc *proc, int resource, const struct rlimit *limit)
+{
+	struct clone_args args = { .exit_signal = SIGCHLD };
+	uint32_t id = jail->id_first + 1;
+	pid_t pid = pl_sys_clone3(&args);
+	int status;
+
+	if (pid == 0) {
+		if (syscall(SYS_setresgid, id, id, id) < 0 || syscall(SYS_setresuid, id, id, id) < 0)
+			_exit(EPERM);
+		_exit(-pl_sys_prlimit(proc->pid, resource, limit, NULL));
+	}
+	if (pid < 0)
+		return pid;
+	if (pl_sys_wait4(pid, &status, __WALL, NULL) != pid || !WIFEXITED(status))
+		return -EIO;
+	return -WEXITSTATUS(status);
+}
+
+int pl_jail_limit(const struct pl_jail *jail, const struct pl_proc *proc, int resource, uint64_t value)
+{
+	struct rlimit limit = { .rlim_cur = value, .rlim_max = value };
+	int rc = pl_sys_prlimit(proc->pid, resource, &limit, NULL);
+
+	if (rc == -EPERM && jail->id_first && !(jail->namespaces & CLONE_NEWUSER))
+		rc = limit_as_owner(jail, proc, resource, &limit);
+	return rc;
 }
 
 /* A child in fresh namespaces tries the first privileged thing that a jail does: where user namespaces are made powerless (as

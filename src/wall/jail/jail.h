@@ -52,6 +52,11 @@ bool pl_jail_release(struct pl_jail *jail);
 /* The error for a FAILED report. */
 int pl_jail_error(const char *wall, const struct pl_jail_report *report, struct plimsoll_error *error);
 
+/* Sets both values of a resource limit of a process in the jail. Where the jail has no user namespace over which we have every
+ * capability, a process of another id may be out of reach for a root without CAP_SYS_RESOURCE (as in a Docker container): then
+ * a child of ours takes that id and does it. */
+int pl_jail_limit(const struct pl_jail *jail, const struct pl_proc *proc, int resource, uint64_t value);
+
 /* Tries what a jail needs of namespaces: 0, or -errno with the step that failed. Blocks for about a millisecond; for start. */
 int pl_jail_probe(uint64_t namespaces, const char **ret_step);
 

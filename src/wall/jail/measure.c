@@ -52,6 +52,7 @@ void pl_reading_take(struct pl_reading *r)
 {
 	r->init_error = pl_proc_status(&r->jail->init, &r->init_status);
 	r->guest_error = r->gone ? -ESRCH : pl_proc_status(r->guest, &r->guest_status);
+	r->limits_error = r->gone ? -ESRCH : pl_proc_file(r->guest, "limits", r->limits, sizeof r->limits);
 }
 
 void pl_readers_run(const struct pl_reader *readers, size_t n, const struct pl_reading *reading, struct pl_fact *ret)
@@ -348,36 +349,51 @@ void pl_read_limit_cgroup_pids(const struct pl_reading *r, struct pl_fact *f)
 		pl_fact_value(f, "cgroup %" PRIu64, n);
 }
 
-static void rlimit_read(const struct pl_reading *r, int resource, const char *name, uint64_t want, struct pl_fact *f)
+/* One line of /proc/PID/limits: a name of words, then two columns. Read through the pinned folder and for everybody to read,
+ * where prlimit goes by number and asks for rights. */
+static int rlimit_find(const struct pl_reading *r, const char *name, char ret[64])
 {
-	struct rlimit limit;
-	int rc = r->gone ? -ESRCH : pl_sys_prlimit(r->guest->pid, resource, NULL, &limit);
+	const char *line = strstr(r->limits, name);
+	char soft[24], hard[24];
+
+	if (r->limits_error < 0)
+		return (int)r->limits_error;
+	if (!line || sscanf(line + strlen(name), "%23s %23s", soft, hard) != 2)
+		return -ENODATA;
+	snprintf(ret, 64, "%s %s", soft, hard);
+	return 0;
+}
+
+static void rlimit_read(const struct pl_reading *r, const char *line, const char *name, uint64_t want, struct pl_fact *f)
+{
+	char values[64];
+	int rc = rlimit_find(r, line, values);
 
 	pl_fact_reference(f, "%s %" PRIu64 " %" PRIu64, name, want, want);
 	if (rc < 0)
 		pl_fact_failed(f, rc);
 	else
-		pl_fact_value(f, "%s %" PRIu64 " %" PRIu64, name, (uint64_t)limit.rlim_cur, (uint64_t)limit.rlim_max);
+		pl_fact_value(f, "%s %s", name, values);
 }
 
 void pl_read_limit_as(const struct pl_reading *r, struct pl_fact *f)
 {
-	rlimit_read(r, RLIMIT_AS, "RLIMIT_AS", r->sandbox->limits.memory_bytes, f);
+	rlimit_read(r, "Max address space", "RLIMIT_AS", r->sandbox->limits.memory_bytes, f);
 }
 
 void pl_read_limit_data(const struct pl_reading *r, struct pl_fact *f)
 {
-	rlimit_read(r, RLIMIT_DATA, "RLIMIT_DATA", r->sandbox->limits.memory_bytes, f);
+	rlimit_read(r, "Max data size", "RLIMIT_DATA", r->sandbox->limits.memory_bytes, f);
 }
 
 void pl_read_limit_nproc(const struct pl_reading *r, struct pl_fact *f)
 {
-	rlimit_read(r, RLIMIT_NPROC, "RLIMIT_NPROC", 1, f);
+	rlimit_read(r, "Max processes", "RLIMIT_NPROC", 1, f);
 }
 
 void pl_read_limit_cpu(const struct pl_reading *r, struct pl_fact *f)
 {
-	rlimit_read(r, RLIMIT_CPU, "RLIMIT_CPU", r->sandbox->limits.cpu_seconds, f);
+	rlimit_read(r, "Max cpu time", "RLIMIT_CPU", r->sandbox->limits.cpu_seconds, f);
 }
 
 /* One line of mountinfo: the fifth field is where, the sixth how; after " - " come type, source and the file system's own
