@@ -78,6 +78,7 @@ struct box {
 struct lifeline {
 	struct supervisor *supervisor;
 	struct pl_source source;
+	struct pl_source caller; /* pidfd of the process that made the socket */
 	struct pl_buf in, out;
 	bool opened;
 };
