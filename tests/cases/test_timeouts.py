@@ -28,7 +28,7 @@ def test_BR_034_long_native_operation(box, code):
 
 @pytest.mark.parametrize("code", [
     "/^(a+)+$/.test('a'.repeat(40) + '!')", "const a = Array.from({length: 3e6}, (_, i) => i); for (;;) a.sort(() => 1)",
-    "const m = 1n << 2000000n; let n = m - 3n; for (;;) n = n * n % m", "const s = JSON.stringify(new Array(1e5).fill({a: 1})); for (;;) JSON.parse(s)",
+    "const m = 1n << 200000n; let n = m - 3n; for (;;) n = n * n % m", "const s = JSON.stringify(new Array(1e5).fill({a: 1})); for (;;) JSON.parse(s)",
     "for (;;) 'ab'.repeat(1e6).split('').reverse().join('')", "const f = () => { queueMicrotask(f) }; f()",
     "(async () => { for (;;) await null })(); await new Promise(() => {})", "for (;;) try { for (;;) {} } catch {} finally { continue }"])
 def test_BR_034_deadline_stops_native_loops(own_box, code):
