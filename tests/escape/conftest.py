@@ -74,14 +74,19 @@ class Listener:
     def __init__(self, family, address):
         self.socket = socket.socket(family, socket.SOCK_STREAM)
         self.socket.bind(address)
-        self.socket.listen(8)
-        self.seen = 0
-        threading.Thread(target=self.accept, daemon=True).start()
+        self.socket.listen(64)
+        self.socket.setblocking(False)
+        self.count = 0
 
-    def accept(self):
+    @property
+    def seen(self):
+        """A connection is there to be accepted as soon as its maker believes to have it."""
         while True:
-            connection, _ = self.socket.accept()
-            self.seen += 1
+            try:
+                connection, _ = self.socket.accept()
+            except BlockingIOError:
+                return self.count
+            self.count += 1
             connection.close()
 
 
