@@ -498,15 +498,19 @@ static void output_take(struct box *box, const uint8_t *payload, size_t len)
 	enum pl_stream stream;
 	const uint8_t *bytes;
 	size_t n;
+	int rc;
 
 	if (pl_output_parse(payload, len, &stream, &bytes, &n) < 0 || !n) {
 		box_protocol(box, "an output frame is malformed");
-	} else if (pl_buf_append(stream == PL_STREAM_STDOUT ? &r->out : &r->err, bytes, n) == -ENOBUFS) {
-		/* Our guest counts and does not send more than the request keeps: this is no longer our guest. */
-		box_protocol(box, "more output than its limit");
-	} else {
-		*(stream == PL_STREAM_STDOUT ? &r->out_total : &r->err_total) += n;
+		return;
 	}
+	rc = pl_buf_append(stream == PL_STREAM_STDOUT ? &r->out : &r->err, bytes, n);
+	if (rc == -ENOBUFS) /* our guest counts and does not send more than the request keeps: this is no longer our guest */
+		box_protocol(box, "more output than its limit");
+	else if (rc < 0) /* a result that lacks what was written would be a wrong one */
+		box_fail_text(box, rc, PLIMSOLL_REASON_NONE, "take output", "the output could not be held: %s", strerror(-rc));
+	else
+		*(stream == PL_STREAM_STDOUT ? &r->out_total : &r->err_total) += n;
 }
 
 /* Said when the limit is passed and then once for every MiB: more often, and it is a flood. */
