@@ -25,6 +25,7 @@
 #define HALT_US (1000000)      /* how long a guest may take to stand still */
 #define DEATH_US (1000000)     /* how long after the end of its stream a guest may take to be reported dead */
 #define TICK_US 500            /* how often standing still and releasing are looked at */
+#define DYING_LOOKS 40         /* ticks that a guest gets to die before it counts as contradicted */
 #define PROBE_US (1000000)     /* first spare after a contradicted fact; doubled up to ten seconds */
 #define PROBE_MAX_US (10 * 1000000)
 #define DROPPED_STEP (1024u * 1024u)
@@ -256,9 +257,19 @@ int box_open(struct supervisor *s, struct slot *slot, struct request *request, b
 
 /* --- measuring and dispatch ---------------------------------------------------------------------------------------- */
 
+/* A task that is about to end loses its descriptors and its parent before it is dead. What was read of it then contradicts
+ * nothing; so before a contradiction is believed, which takes the wall out of service, the guest gets a moment to die. */
+static bool guest_ended(const struct box *box)
+{
+	for (int i = 0; i < DYING_LOOKS && box->slot->wall->alive(&box->sandbox); i++)
+		usleep(TICK_US);
+	return !box->slot->wall->alive(&box->sandbox);
+}
+
 static int box_measure(struct box *box, enum pl_phase phase, struct plimsoll_error *error)
 {
 	struct pl_verdict verdict;
+	bool ended;
 	int rc = box->slot->wall->limit(&box->sandbox);
 
 	if (rc < 0)
@@ -266,7 +277,9 @@ static int box_measure(struct box *box, enum pl_phase phase, struct plimsoll_err
 				"the request's limits could not be put in force: %s", strerror(-rc));
 	box->slot->wall->measure(&box->sandbox, phase, false, box->sandbox.facts);
 	rc = pl_gate_pass(&box->sandbox.gate, profile_of(box), box->sandbox.facts, &verdict, error);
-	if (rc == 0 && !box->slot->wall->alive(&box->sandbox))
+	ended = rc == 0 ? !box->slot->wall->alive(&box->sandbox)
+			: error->reason == PLIMSOLL_REASON_ISOLATION && guest_ended(box);
+	if (ended)
 		rc = pl_error(error, PLIMSOLL_ERROR_ENVIRONMENT, PLIMSOLL_REASON_ENVIRONMENT, "measure",
 			      "the guest ended while it was measured");
 	return rc;
