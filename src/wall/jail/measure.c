@@ -304,11 +304,14 @@ void pl_read_seccomp(const struct pl_reading *r, struct pl_fact *f)
 		filter_dump(r, f);
 		return;
 	}
-	pl_fact_reference(f, "mode 2, every probe denied");
+	pl_fact_reference(f, "mode 2, one filter more than ours, every probe denied");
 	if (r->guest_error)
 		pl_fact_failed(f, r->guest_error);
 	else
-		pl_fact_value(f, "mode %d, %s", r->guest_status.seccomp_mode,
+		/* What we run under ourselves, the guest inherits: that filter's denials must not pass for those of ours. */
+		pl_fact_value(f, "mode %d, %s, %s", r->guest_status.seccomp_mode,
+			      r->guest_status.seccomp_filters == r->jail->env->own_filters + 1 ? "one filter more than ours"
+											       : "another number of filters",
 			      h->probes_tried >= PROBES_MIN && h->probes_denied == h->probes_tried ? "every probe denied"
 											   : "a probe was not denied");
 }
