@@ -325,7 +325,11 @@ static void dispatch(struct box *box)
 	struct supervisor *s = box->supervisor;
 	struct plimsoll_error error;
 	struct pl_buf job;
+	int64_t cpu_before_us;
+	uint64_t peak_before;
 	int rc = evidence_take(box, &error);
+
+	box->slot->wall->usage(&box->sandbox, &cpu_before_us, &peak_before);
 
 	if (rc == 0)
 		rc = pl_gate_dispatch(&box->sandbox.gate, &box->request->run, profile_of(box), s->settings.floor, pl_now_us(), &job,
@@ -334,6 +338,7 @@ static void dispatch(struct box *box)
 		box_fail(box, &error);
 		return;
 	}
+	box->cpu_before_us = cpu_before_us;
 	pl_buf_fini(&box->out);
 	box->out = job;
 	box_enter(box, BOX_RUNNING, box->request->run.deadline_us);

@@ -110,10 +110,12 @@ static void privilege_row(const struct supervisor *s, struct report *report)
 		row_add(report, "host", "privilege", "limited",
 			"nothing needs to be done; as root each sandbox has a user id of its own",
 			"an ordinary user: sandboxes have its user id");
-	row_add(report, "host", "seccomp", env->own_filters ? "limited" : "ok",
-		env->own_filters ? "nothing needs to be done as long as the walls are there; a filter that denies them is named there" :
-				   "",
-		env->own_filters ? "plimsoll itself runs under %d filters" : "plimsoll runs under no filter", env->own_filters);
+	if (env->own_filters)
+		row_add(report, "host", "seccomp", "limited",
+			"nothing needs to be done as long as the walls are there; where a filter denies one, its row says so",
+			"plimsoll itself runs under system-call filters (%d)", env->own_filters);
+	else
+		row_add(report, "host", "seccomp", "ok", "", "plimsoll itself runs under no system-call filter");
 }
 
 void doctor_answer(struct supervisor *s, uint64_t id)

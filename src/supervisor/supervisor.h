@@ -65,6 +65,7 @@ struct box {
 	enum box_state state;
 	struct request *request; /* NULL: none yet, or answered */
 	bool for_pool, spare;    /* why it was opened when not for a request */
+	int64_t cpu_before_us;   /* what the guest had used when the run was dispatched: its start-up */
 	bool job_lost;           /* it could not be written whole */
 	bool past_deadline;      /* halted because its time was up */
 	struct pl_source stream;

@@ -328,11 +328,12 @@ static int container_limit(struct pl_sandbox *sandbox)
 static void container_measure(struct pl_sandbox *sandbox, enum pl_phase phase, bool gone, struct pl_fact *facts)
 {
 	struct container *c = sandbox->own;
+	struct pl_reading_tables tables;
 	struct pl_reading reading = {
 		.sandbox = sandbox, .jail = &c->jail, .guest = &c->guest, .parent = &c->jail.init, .gone = gone, .phase = phase,
 	};
 
-	pl_reading_take(&reading);
+	pl_reading_take(&reading, &tables);
 	pl_readers_run(c->wall->readers, c->wall->profile.specs_n, &reading, facts);
 }
 

@@ -225,6 +225,7 @@ static void process_measure(struct pl_sandbox *sandbox, enum pl_phase phase, boo
 	struct pl_worker *worker = sandbox->own;
 	struct process_wall *w = worker->zygote->owner;
 	struct pl_verdict verdict;
+	struct pl_reading_tables tables;
 	struct pl_reading reading = {
 		.sandbox = sandbox,
 		.jail = &worker->zygote->jail,
@@ -234,7 +235,7 @@ static void process_measure(struct pl_sandbox *sandbox, enum pl_phase phase, boo
 		.phase = phase,
 	};
 
-	pl_reading_take(&reading);
+	pl_reading_take(&reading, &tables);
 	pl_readers_run(table, sizeof table / sizeof *table, &reading, facts);
 	if (phase != PL_PHASE_AFTER && pl_derive(&w->profile, facts, &verdict) != w->profile.tier)
 		worker->zygote->suspect = true;
