@@ -79,6 +79,7 @@ static int process_start(struct pl_wall_env *env, void **ret_state, char found[P
 	return 0;
 }
 
+/* Never from inside a callback of the loop, where an event of the same round may still point into a zygote. */
 static void ended_sweep(struct process_wall *w)
 {
 	struct pl_zygote **at = &w->ended;
@@ -163,7 +164,6 @@ static int process_open(void *state, struct pl_sandbox *sandbox, struct plimsoll
 	int pair[2] = { -1, -1 }, rc;
 	struct pl_worker *worker;
 
-	ended_sweep(w);
 	/* What was wrong with a worker may be wrong with all of its kind; those that still run are left to their end. */
 	if (w->zygote && w->zygote->suspect && !w->zygote->workers)
 		zygote_retire(w);
