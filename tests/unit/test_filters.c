@@ -222,10 +222,16 @@ static const struct word words[] = {
 	{ "pkey_mprotect", { 0, 4096, PROT_EXEC }, { false, false, false } },
 	{ "recvfrom", { 0 }, { true, true, false } },
 	{ "recvfrom", { 3 }, { false, false, false } },
-	{ "sendmsg", { 0 }, { true, true, false } },
-	{ "sendmsg", { 1 }, { false, false, false } },
-	{ "sendto", { 3 }, { false, false, true } },
-	{ "sendto", { 0 }, { false, true, false } },
+	{ "recvfrom", { 0, 0, 0, MSG_OOB }, { false, false, false } },
+	{ "recvfrom", { 0, 0, 0, MSG_PEEK }, { false, false, false } },
+	{ "sendmsg", { 0 }, { false, false, false } },
+	{ "sendmsg", { 0, 0, MSG_NOSIGNAL }, { false, false, false } },
+	{ "sendmmsg", { 0, 0, 0, MSG_NOSIGNAL }, { false, false, false } },
+	{ "sendto", { 3, 0, 0, MSG_NOSIGNAL }, { false, false, true } },
+	{ "sendto", { 0, 0, 0, MSG_NOSIGNAL }, { true, true, false } },
+	{ "sendto", { 0, 0, 0, MSG_NOSIGNAL | MSG_OOB }, { false, false, false } },
+	{ "sendto", { 0 }, { false, false, false } },
+	{ "sendto", { 1, 0, 0, MSG_NOSIGNAL }, { false, false, false } },
 	{ "write", { 0 }, { false, false, false } },
 	{ "read", { 0 }, { false, true, false } },
 	{ "recvmsg", { 0 }, { false, true, false } },
@@ -313,16 +319,17 @@ static void place(int stream_fd, int image_fd)
 
 static void guest_really(int stream_fd)
 {
-	char byte;
-	struct iovec iov = { &byte, 1 };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct msghdr msg = { 0 };
 	void *page;
+	char byte;
 
 	place(stream_fd, -1);
 	if (filter_load(&filters.guest) < 0)
 		_exit(97);
 	CHECK(recv(0, &byte, 1, 0) == 1 && byte == 'a');
-	CHECK(sendmsg(0, &msg, MSG_NOSIGNAL) == 1);
+	CHECK(send(0, &byte, 1, MSG_NOSIGNAL) == 1);
+	CHECK(REFUSED(send(0, &byte, 1, MSG_NOSIGNAL | MSG_OOB)));
+	CHECK(REFUSED(sendmsg(0, &msg, MSG_NOSIGNAL)));
 	page = (void *)syscall(SYS_mmap, NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(page != MAP_FAILED);
 	*(volatile char *)page = 1;
