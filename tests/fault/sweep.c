@@ -354,8 +354,8 @@ static void library(const char *wall)
 static int usage(void)
 {
 	fprintf(stderr,
-		"usage: drive_fault FOLDER start | serve WALL SCENARIO | pool WALL | errors WALL | stop WALL | die WALL |\n"
-		"                          jail WALL launch|guest SCENARIO | alloc WALL | start-alloc | engine WALL | library WALL\n");
+		"usage: drive_fault FOLDER start | start-alloc | life WALL | die WALL | serve WALL SCENARIO | pool WALL | errors WALL |\n"
+		"                          alloc WALL | jail WALL launch|guest SCENARIO | engine WALL | library WALL\n");
 	return 2;
 }
 
@@ -377,6 +377,8 @@ int sweep(int argc, char **argv)
 		serve(wall, "call", "print", EIO, 1, 11);
 	else if (strcmp(what, "errors") == 0)
 		serve(wall, "call", "print", -1, 0, 3);
+	else if (strcmp(what, "life") == 0)
+		fresh(wall, wall, "call", "print", false, 7);
 	else if (strcmp(what, "die") == 0)
 		fresh(wall, wall, "die", "print", true, 3);
 	else if (strcmp(what, "jail") == 0 && argc > 5 && scenario_find(argv[5]))
