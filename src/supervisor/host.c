@@ -175,26 +175,28 @@ static bool yama_forbids(void)
 	return scope == '3';
 }
 
-/* What root needs: the first two to look, the others to map ids that are not its own. */
+/* What root needs: the first three to look, the others to map ids that are not its own. */
 static void root_look(struct pl_wall_env *env, const struct pl_proc_status *status)
 {
 	static const struct {
-		int cap;
+		int cap, or_cap;
 		const char *name;
 	} caps[] = {
-		{ CAP_SYS_ADMIN, "CAP_SYS_ADMIN" },
-		{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE" },
-		{ CAP_SETUID, "CAP_SETUID" },
-		{ CAP_SETGID, "CAP_SETGID" },
+		{ CAP_SYS_ADMIN, CAP_SYS_ADMIN, "CAP_SYS_ADMIN" },
+		{ CAP_SYS_PTRACE, CAP_SYS_PTRACE, "CAP_SYS_PTRACE" },
+		{ CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE, "CAP_DAC_READ_SEARCH" },
+		{ CAP_SETUID, CAP_SETUID, "CAP_SETUID" },
+		{ CAP_SETGID, CAP_SETGID, "CAP_SETGID" },
 	};
+	uint64_t have = status->caps[2];
 	struct pl_text missing = PL_TEXT(env->missing_caps);
 	bool initial = env->own_ns[PL_NS_USER] == INITIAL_USER_NS;
 
 	for (size_t i = 0; i < sizeof caps / sizeof *caps; i++)
-		if (!initial || !(status->caps[2] >> caps[i].cap & 1))
+		if (!initial || !((have >> caps[i].cap | have >> caps[i].or_cap) & 1))
 			pl_text_add(&missing, "%s%s", missing.len ? ", " : "", caps[i].name);
 	if (!initial)
-		pl_text_add(&missing, " in the host's user namespace");
+		snprintf(env->missing_caps, sizeof env->missing_caps, "CAP_SYS_ADMIN and the like in the host's user namespace");
 	env->root = geteuid() == 0 && !missing.len;
 	env->own_filters = status->seccomp_filters > 0 ? status->seccomp_filters : 0;
 	/* Who runs under a filter himself is shown none (PTRACE_SECCOMP_GET_FILTER). */

@@ -64,7 +64,7 @@ struct pl_wall_env {
 	bool root;                        /* we are uid 0 in the initial user namespace, with its capabilities */
 	bool can_dump;                    /* a task's filter can be dumped (root under no filter, and Yama does not forbid ptrace) */
 	bool host_root;                   /* our uid is the host's 0 without root being true: a sandbox with our own id would have it */
-	char missing_caps[96];            /* as uid 0: the capabilities for want of which root is not true */
+	char missing_caps[128];           /* as uid 0: the capabilities for want of which root is not true */
 	int own_filters;                  /* how many system-call filters we run under ourselves */
 	struct pl_ids *ids;               /* as root; else NULL */
 	struct pl_cgroup_host *cgroups;
