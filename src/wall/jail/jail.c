@@ -71,7 +71,7 @@ static _Noreturn void child_become(const struct birth *b)
 {
 	char *argv[] = { (char *)"plimsoll-launch", NULL }, *envp[] = { NULL };
 
-	if (pl_cgroup_join_self(b->join_fds, b->join_n) < 0)
+	if (!pl_sabotage("outside cgroup") && pl_cgroup_join_self(b->join_fds, b->join_n) < 0)
 		_exit(EXIT_BIRTH);
 	/* Before waiting: with it goes our copy of the socket's other end, so that the parent's end is seen on it. */
 	descriptors_place(b);
@@ -223,7 +223,7 @@ static pid_t jail_clone(struct pl_jail *jail, const struct birth *birth, uint64_
 		if (pl_sabotage(name))
 			args.flags &= ~pl_ns_flags[i];
 	}
-	if (jail->has_cgroup && pl_cgroup_clone_fd(&jail->cgroup) >= 0) {
+	if (jail->has_cgroup && pl_cgroup_clone_fd(&jail->cgroup) >= 0 && !pl_sabotage("outside cgroup")) {
 		args.flags |= CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)pl_cgroup_clone_fd(&jail->cgroup);
 	}

@@ -330,30 +330,55 @@ void pl_read_dumpable(const struct pl_reading *r, struct pl_fact *f)
 	pl_fact_value(f, "%u", r->sandbox->hello.dumpable);
 }
 
+/* A group's limit is the sandbox's only as long as its processes are in that group. */
+static int members_read(const struct pl_reading *r, enum pl_cgroup_controller controller, const char **ret)
+{
+	bool init = false, guest = r->gone, others = false;
+	pid_t tasks[3];
+	int n = pl_cgroup_tasks(&r->jail->cgroup, controller, tasks, 3);
+
+	for (int i = 0; i < n && i < 3; i++) {
+		if (tasks[i] == r->jail->init.pid)
+			init = true;
+		else if (!r->gone && tasks[i] == r->guest->pid)
+			guest = true;
+		else
+			others = true;
+	}
+	*ret = others ? "with others in it" : init && guest ? "with the sandbox in it" : "without the sandbox in it";
+	return n < 0 ? n : 0;
+}
+
 void pl_read_limit_cgroup_memory(const struct pl_reading *r, struct pl_fact *f)
 {
+	const char *members = "";
 	uint64_t bytes = 0, swap = 0;
 	int rc = r->jail->has_cgroup ? pl_cgroup_get_memory(&r->jail->cgroup, &bytes) : -ENOENT;
 
 	if (rc == 0 && r->jail->cgroup.swap_held)
 		rc = pl_cgroup_get_swap(&r->jail->cgroup, &swap);
-	pl_fact_reference(f, "cgroup %" PRIu64 ", swap 0", r->sandbox->limits.memory_bytes);
+	if (rc == 0)
+		rc = members_read(r, PL_CGROUP_MEMORY, &members);
+	pl_fact_reference(f, "cgroup %" PRIu64 ", swap 0, with the sandbox in it", r->sandbox->limits.memory_bytes);
 	if (rc < 0)
 		pl_fact_failed(f, rc);
 	else
-		pl_fact_value(f, "cgroup %" PRIu64 ", swap %" PRIu64, bytes, swap);
+		pl_fact_value(f, "cgroup %" PRIu64 ", swap %" PRIu64 ", %s", bytes, swap, members);
 }
 
 void pl_read_limit_cgroup_pids(const struct pl_reading *r, struct pl_fact *f)
 {
+	const char *members = "";
 	uint64_t n = 0;
 	int rc = r->jail->has_cgroup ? pl_cgroup_get_pids(&r->jail->cgroup, &n) : -ENOENT;
 
-	pl_fact_reference(f, "cgroup 2");
+	if (rc == 0)
+		rc = members_read(r, PL_CGROUP_PIDS, &members);
+	pl_fact_reference(f, "cgroup 2, with the sandbox in it");
 	if (rc < 0)
 		pl_fact_failed(f, rc);
 	else
-		pl_fact_value(f, "cgroup %" PRIu64, n);
+		pl_fact_value(f, "cgroup %" PRIu64 ", %s", n, members);
 }
 
 /* One line of /proc/PID/limits: a name of words, then two columns. Read through the pinned folder and for everybody to read,
