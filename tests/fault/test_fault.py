@@ -3,9 +3,9 @@
 supervisor, the launcher, the guest and the library. After each: one answer, which says truly whether anything ran; nothing is
 left; the supervisor goes on. The rules are in judge.c, the order of things in sweep.c."""
 import pytest
-from conftest import ASAN, FAULT, PEOPLE
+from conftest import ASAN, FAULT
+from stage import PEOPLE, WALLS
 
-WALLS = ["container", "process"]
 SCENARIOS = ["print", "exit", "timeout", "memory", "flood", "killed", "cancel", "measure", "doctor"]
 
 ALL = [("start",), ("start-alloc",)]
