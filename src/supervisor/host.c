@@ -93,8 +93,7 @@ static int proc_check(char why[HOST_WHY_LEN])
  * numbers of ours: where it says that the host's 0 is. */
 static int host_root_look(bool initial, bool *ret)
 {
-	unsigned long inside, outside;
-	char text[128];
+	char text[128], *outside, *end;
 	int fd, rc;
 
 	*ret = geteuid() == 0;
@@ -107,9 +106,10 @@ static int host_root_look(bool initial, bool *ret)
 	if (rc < 0)
 		return rc;
 	text[rc] = 0;
-	if (sscanf(text, "%lu %lu", &inside, &outside) != 2)
+	(void)strtoul(text, &outside, 10); /* the first number of a line is an id inside */
+	*ret = strtoul(outside, &end, 10) == geteuid();
+	if (end == outside)
 		return -EPROTO;
-	*ret = outside == geteuid();
 	return 0;
 }
 

@@ -269,7 +269,7 @@ static int container_open(void *state, struct pl_sandbox *sandbox, struct plimso
 {
 	struct container *c = pl_calloc(1, sizeof *c);
 	int pair[2] = { -1, -1 }, one = 1, rc = c ? pl_sys_socketpair(SOCK_STREAM, pair) : -ENOMEM;
-	struct stat st;
+	struct stat st = { 0 };
 
 	if (rc == 0)
 		rc = pl_sys_fstat(pair[1], &st);
