@@ -12,9 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Most of it is the list of groups: room for some six thousand. */
-#define STATUS_MAX 65536
-
 const char *const pl_ns_names[PL_NS_N] = {
 	[PL_NS_PID] = "pid", [PL_NS_MNT] = "mnt",   [PL_NS_NET] = "net",       [PL_NS_IPC] = "ipc",
 	[PL_NS_UTS] = "uts", [PL_NS_USER] = "user", [PL_NS_CGROUP] = "cgroup", [PL_NS_TIME] = "time",
@@ -167,7 +164,7 @@ static void status_line(const char *key, const char *value, struct pl_proc_statu
 
 int pl_proc_status(const struct pl_proc *proc, struct pl_proc_status *ret)
 {
-	static char text[STATUS_MAX]; /* one thread */
+	static char text[PL_PROC_STATUS_MAX]; /* one thread */
 	char *line = text;
 	ssize_t n = pl_sys_pread(proc->statusfd, text, sizeof text - 1, 0);
 

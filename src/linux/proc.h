@@ -19,6 +19,9 @@ struct pl_proc {
 };
 #define PL_PROC_NONE ((struct pl_proc){ .pid = 0, .pidfd = -1, .dirfd = -1, .statusfd = -1 })
 
+/* The longest /proc/PID/status that is read. Most of it is the list of groups: room for some six thousand. */
+#define PL_PROC_STATUS_MAX 65536
+
 /* What is taken from /proc/PID/status. Ids as the reader's user namespace sees them. */
 struct pl_proc_status {
 	char name[16];

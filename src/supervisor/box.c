@@ -399,6 +399,9 @@ static void hello_take(struct box *box, const uint8_t *payload, size_t len, pid_
 	rc = box->slot->wall->pin(&box->sandbox, speaker, &error);
 	if (rc == 0)
 		rc = box_measure(box, PL_PHASE_OPEN, &error);
+	/* Another sandbox was contradicted while this one was opened: until a spare measures right, nothing runs behind that wall. */
+	if (rc == 0 && box->slot->out_of_service && !box->spare)
+		rc = slot_refused(box->slot, &error);
 	if (rc < 0) {
 		box_fail(box, &error);
 		return;
@@ -765,6 +768,7 @@ static void leaver_look(struct box *box)
 		if (s->loop.round == box->released_round)
 			return; /* an event of this very round may still point here */
 		list_remove(&s->boxes, box);
+		request_free(box->request); /* at the supervisor's end: nobody is left to answer */
 		pl_buf_fini(&box->in);
 		pl_buf_fini(&box->out);
 		pl_free(box);

@@ -65,7 +65,8 @@ static bool number_is(const char *text, pid_t want)
 /* Pids are numbers of our own pid namespace; so must those in /proc be, or one process would be taken for another. */
 static int proc_check(char why[HOST_WHY_LEN])
 {
-	char link[32] = "", status[4096], *line;
+	static char status[PL_PROC_STATUS_MAX];
+	char link[32] = "", *line;
 	struct pl_proc self = { .dirfd = -1 };
 	struct statfs fs;
 	ssize_t n;
@@ -79,7 +80,11 @@ static int proc_check(char why[HOST_WHY_LEN])
 	n = self.dirfd < 0 ? self.dirfd : pl_proc_file(&self, "status", status, sizeof status);
 	if (self.dirfd >= 0)
 		close(self.dirfd);
-	line = n < 0 ? NULL : strstr(status, "\nNSpid:\t");
+	if (n < 0) {
+		snprintf(why, HOST_WHY_LEN, "/proc/self could not be read: %s", strerror((int)-n));
+		return (int)n;
+	}
+	line = strstr(status, "\nNSpid:\t");
 	/* One number: none for a namespace above ours, from which this /proc would be. */
 	if (line && number_is(line + strlen("\nNSpid:\t"), getpid()) && number_is(link, getpid()))
 		return 0;

@@ -34,8 +34,9 @@ static void open_answer(struct supervisor *s, uint64_t id, const uint8_t *payloa
 			      open.build_id, PL_BUILD_ID);
 	else
 		rc = supervisor_start(s, &open, &error);
-	if (rc < 0) {
+	if (rc < 0) { /* what it found and took stays until the end; there is no second start on top of it */
 		lifeline_answer_error(s, id, &error);
+		s->ending = true;
 		return;
 	}
 	s->line.opened = true;

@@ -25,7 +25,7 @@ static bool slot_usable(const struct slot *slot)
 	return slot->configured && slot->available && !slot->out_of_service;
 }
 
-static int slot_refused(const struct slot *slot, struct plimsoll_error *error)
+int slot_refused(const struct slot *slot, struct plimsoll_error *error)
 {
 	if (!slot->available)
 		pl_error(error, PLIMSOLL_ERROR_ENVIRONMENT, PLIMSOLL_REASON_ENVIRONMENT, "choose wall",

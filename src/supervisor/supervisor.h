@@ -131,6 +131,8 @@ void setting_read(const char *path, char *ret, size_t size);
 void request_run(struct supervisor *s, uint64_t id, const struct pl_msg_run *msg);
 void request_measure(struct supervisor *s, uint64_t id, const struct pl_msg_measure *msg);
 void request_cancel(struct supervisor *s, uint64_t id);
+/* The error for a wall that cannot be had here or is out of service. */
+int slot_refused(const struct slot *slot, struct plimsoll_error *error);
 void request_free(struct request *request);
 /* Answers a box's request with an error and takes it off the box; the one way out for errors, where the mark is decided. */
 void request_refuse(struct box *box, const struct plimsoll_error *error);

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each required fact of the container wall, broken in the real thing by what src/launch/break or src/linux/fault leave out or
 add: the run must be refused before dispatch, with that fact named."""
+import subprocess
+
 import pytest
 
-from conftest import PEOPLE, USER_ID
+from conftest import IS_ROOT, PEOPLE, USER_ID
 
 BOTH = ("root", "user")
 # fact, sabotage, for whom. Those for root alone cannot be had by an ordinary user, each for a reason of the kernel's, said here.
@@ -89,6 +91,18 @@ def test_a_kept_group_refuses_the_run(bench):
 @pytest.mark.parametrize("who", [who for who in PEOPLE if who == "root"])
 def test_a_group_of_root_is_dropped(bench):
     bench.expect_runs(groups=[USER_ID])
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root can give a user groups")
+@pytest.mark.parametrize("who", ["user"])
+@pytest.mark.parametrize("n", [1, 30, 900])
+def test_a_user_of_many_groups(bench, n):
+    """What the kernel says of a task is as long as its list of groups, and what else it says stands behind that."""
+    done = subprocess.run(["setpriv", f"--reuid={USER_ID}", f"--regid={USER_ID}",
+                           "--groups=" + ",".join(str(100000 + i) for i in range(n)),
+                           str(bench.directory / "plimsoll"), "run", "--wall", "container", "-e", "console.log('it ran')"],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "it ran\n"), done
 
 
 def test_every_required_fact_has_its_test(bench, who):
