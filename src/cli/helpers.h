@@ -3,8 +3,8 @@
 #ifndef PL_CLI_HELPERS_H
 #define PL_CLI_HELPERS_H
 
-/* The directory of this very program if plimsoll-supervisor stands beside it (a build directory), else NULL, which means the
- * directory compiled into the library. Neither PATH nor the environment is looked at. Lives as long as the program. */
+/* The directory of this very program if plimsoll-supervisor stands beside it (a build directory), or ../libexec/plimsoll from there
+ * (an installation, wherever it was moved), else NULL, which means the directory compiled into the library. Neither PATH nor the environment is looked at. Lives as long as the program. */
 const char *helpers_dir(void);
 
 #endif
