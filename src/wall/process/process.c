@@ -15,6 +15,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define DATA_LIMIT_BYTES (64ul << 20) /* more than a child of ours has at its start */
+
 struct process_wall {
 	struct pl_wall_env *env;
 	struct pl_profile profile;
@@ -55,12 +57,52 @@ static const struct pl_reader table[] = {
 	STATED("landlock", PL_FACT_GUEST, PL_AFTER_FIXED, false, pl_read_landlock),
 };
 
+/* Whether RLIMIT_DATA, which holds this wall's memory, does so: a setting of the kernel (ignore_rlimit_data) takes its force away, and
+ * it reads back as before. A child tries to have more than it may. */
+static int data_limit_try(void)
+{
+	struct clone_args args = { .exit_signal = SIGCHLD };
+	const struct rlimit limit = { DATA_LIMIT_BYTES, DATA_LIMIT_BYTES };
+	pid_t pid = pl_sys_clone3(&args);
+	int status;
+
+	if (pid == 0) {
+		if (pl_sys_prlimit(0, RLIMIT_DATA, &limit, NULL) < 0)
+			_exit(EPERM);
+		_exit(syscall(SYS_mmap, NULL, 16 * DATA_LIMIT_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) < 0
+			      ? 0
+			      : EOPNOTSUPP);
+	}
+	if (pid < 0)
+		return pid;
+	if (pl_sys_wait4(pid, &status, __WALL, NULL) != pid || !WIFEXITED(status))
+		return -EIO;
+	return -WEXITSTATUS(status);
+}
+
+static int data_limit_check(struct pl_wall_env *env, char found[PL_WALL_TEXT_LEN], char remedy[PL_WALL_TEXT_LEN])
+{
+	int rc = data_limit_try();
+
+	if (rc == 0)
+		return 0;
+	env->missing_fact = "limit.memory";
+	if (rc == -EOPNOTSUPP)
+		snprintf(found, PL_WALL_TEXT_LEN, "fact limit.memory: this kernel lets processes have more than RLIMIT_DATA");
+	else
+		snprintf(found, PL_WALL_TEXT_LEN, "fact limit.memory: RLIMIT_DATA could not be tried: %s", strerror(-rc));
+	snprintf(remedy, PL_WALL_TEXT_LEN, "set /sys/module/kernel/parameters/ignore_rlimit_data to N");
+	return rc;
+}
+
 static int process_start(struct pl_wall_env *env, void **ret_state, char found[PL_WALL_TEXT_LEN],
 			 char remedy[PL_WALL_TEXT_LEN])
 {
 	struct process_wall *w;
 	int rc = pl_zygote_limits_fit(env->settings, found, remedy);
 
+	if (rc == 0)
+		rc = data_limit_check(env, found, remedy);
 	if (rc < 0)
 		return rc;
 	w = pl_calloc(1, sizeof *w);
