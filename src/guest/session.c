@@ -227,7 +227,8 @@ void pl_session_check_host(void)
 {
 	int64_t now_ns = pl_session_monotonic_ns();
 
-	if (now_ns - checked_ns < CHECK_EVERY_NS)
+	/* While the engine is made ready, before any session, there is no host to look for. */
+	if (!output.send || now_ns - checked_ns < CHECK_EVERY_NS)
 		return;
 	checked_ns = now_ns;
 	end_if_host_left(0);
