@@ -13,6 +13,15 @@ static inline void pl_fd_close(int *fd)
 	*fd = -1;
 }
 
+/* Moves a descriptor out of a variable whose clean-up would close it. */
+static inline int pl_fd_take(int *fd)
+{
+	int taken = *fd;
+
+	*fd = -1;
+	return taken;
+}
+
 #define PL_CLEANUP_FD __attribute__((cleanup(pl_fd_close))) int
 
 #endif

@@ -370,7 +370,7 @@ int pl_cgroup_get_pids(const struct pl_cgroup *group, uint64_t *ret_n)
 
 int pl_cgroup_get_cpu(const struct pl_cgroup *group, uint64_t *ret_us)
 {
-	uint64_t quota, period;
+	uint64_t quota, period = 0;
 	char text[VALUE_LEN];
 	const char *rest;
 	int rc;

@@ -51,7 +51,7 @@ int image_load(int dirfd, const char *name, struct pl_image *ret)
 	PL_CLEANUP_FD memory = file < 0 ? -1 : memory_file(name);
 	uint8_t bytes[PL_SHA256_LEN];
 	struct pl_digest digest;
-	struct stat st;
+	struct stat st = { 0 };
 	int rc;
 
 	if (file < 0 || memory < 0)
@@ -70,7 +70,6 @@ int image_load(int dirfd, const char *name, struct pl_image *ret)
 	pl_hex(bytes, sizeof bytes, ret->digest);
 	ret->dev = st.st_dev;
 	ret->ino = st.st_ino;
-	ret->fd = memory;
-	memory = -1;
+	ret->fd = pl_fd_take(&memory);
 	return 0;
 }

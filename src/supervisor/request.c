@@ -176,7 +176,7 @@ void request_run(struct supervisor *s, uint64_t id, const struct pl_msg_run *msg
 		rc = capacity_check(s, &error);
 	if (rc == 0)
 		rc = request_new(id, msg, &limits, &r, &error);
-	if (rc < 0) {
+	if (rc < 0 || !r) {
 		lifeline_answer_error(s, id, &error);
 		return;
 	}
@@ -203,7 +203,7 @@ void request_measure(struct supervisor *s, uint64_t id, const struct pl_msg_meas
 		rc = capacity_check(s, &error);
 	if (rc == 0)
 		rc = request_new(id, &nothing, &limits, &r, &error);
-	if (rc < 0) {
+	if (rc < 0 || !r) {
 		lifeline_answer_error(s, id, &error);
 		return;
 	}
