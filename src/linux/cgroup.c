@@ -346,7 +346,7 @@ int pl_cgroup_get_memory(const struct pl_cgroup *group, uint64_t *ret_bytes)
 
 int pl_cgroup_get_swap(const struct pl_cgroup *group, uint64_t *ret_bytes)
 {
-	uint64_t memory, both;
+	uint64_t memory = 0, both = 0;
 	int rc;
 
 	if (!on_v1(group, PL_CGROUP_MEMORY))

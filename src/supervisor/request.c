@@ -60,14 +60,16 @@ static int slot_named(struct supervisor *s, const char *name, enum plimsoll_tier
 /* The strongest that can be had and meets the floor; a wall that cannot be had now does not hide a weaker one that meets it. */
 static int slot_auto(struct supervisor *s, enum plimsoll_tier floor, struct slot **ret, struct plimsoll_error *error)
 {
-	struct slot *strongest = NULL;
+	const struct slot *strongest = &s->slots[PL_WALLS_N - 1]; /* of those that are configured; one is */
 
+	for (size_t i = PL_WALLS_N; i-- > 0;)
+		if (s->slots[i].configured)
+			strongest = &s->slots[i];
 	for (size_t i = 0; i < PL_WALLS_N; i++) {
 		struct slot *slot = &s->slots[i];
 
 		if (!slot->configured)
 			continue;
-		strongest = strongest ? strongest : slot;
 		if (slot->wall->tier < floor || !slot_usable(slot))
 			continue;
 		*ret = slot;
