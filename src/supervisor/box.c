@@ -489,11 +489,16 @@ static void death_finish(struct box *box)
 	enum pl_change changes[PL_FACTS_MAX];
 	const struct pl_end *end = &box->sandbox.end;
 	struct request *r = box->request;
-	bool oom = box->slot->wall->out_of_memory(&box->sandbox);
-	int code = oom ? 137 : 134;
+	int killed = box->slot->wall->out_of_memory(&box->sandbox), code = killed ? 137 : 134;
+	bool oom = killed > 0;
 
 	if (!facts_same(box, true, changes))
 		return;
+	if (killed < 0 && !r->has_result && !box->past_deadline) {
+		box_fail_text(box, killed, PLIMSOLL_REASON_NONE, "read how it ended",
+			      "the guest was killed, and whether for want of memory could not be read: %s", strerror(-killed));
+		return;
+	}
 	if (box->job_lost || box->out.len) {
 		box_fail_text(box, PLIMSOLL_ERROR_GUEST, PLIMSOLL_REASON_NONE, "dispatch",
 			      "the guest ended before it had taken the whole job");

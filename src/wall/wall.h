@@ -107,8 +107,8 @@ struct pl_wall {
 	bool (*halted)(const struct pl_sandbox *sandbox);
 	/* Processor time and peak memory so far, of a guest that stands still. */
 	void (*usage)(const struct pl_sandbox *sandbox, int64_t *ret_cpu_us, uint64_t *ret_peak_bytes);
-	/* Whether the kernel killed the guest because its memory limit was reached. */
-	bool (*out_of_memory)(const struct pl_sandbox *sandbox);
+	/* 1: the kernel killed the guest because its memory limit was reached; 0: it did not; -errno: it cannot be told. */
+	int (*out_of_memory)(const struct pl_sandbox *sandbox);
 	/* Ends the sandbox. */
 	void (*kill)(struct pl_sandbox *sandbox);
 	/* Frees what is left: true when nothing is, false: ask again later. Reaping is done by then. */

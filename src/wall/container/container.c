@@ -370,12 +370,13 @@ static void container_usage(const struct pl_sandbox *sandbox, int64_t *ret_cpu_u
 	*ret_peak_bytes = pl_proc_status(&c->guest, &status) == 0 ? status.peak_bytes : 0;
 }
 
-static bool container_out_of_memory(const struct pl_sandbox *sandbox)
+static int container_out_of_memory(const struct pl_sandbox *sandbox)
 {
 	const struct container *c = sandbox->own;
 	uint64_t kills = 0;
+	int rc = c->jail.has_cgroup && c->wall->cgroup_memory ? pl_cgroup_oom_kills(&c->jail.cgroup, &kills) : 0;
 
-	return c->jail.has_cgroup && pl_cgroup_oom_kills(&c->jail.cgroup, &kills) == 0 && kills > 0;
+	return rc < 0 ? rc : kills > 0;
 }
 
 static void container_kill(struct pl_sandbox *sandbox)

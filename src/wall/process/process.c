@@ -317,10 +317,10 @@ static void process_usage(const struct pl_sandbox *sandbox, int64_t *ret_cpu_us,
 }
 
 /* No cgroup is involved: a refused allocation is an error inside the engine, which says so itself. */
-static bool process_out_of_memory(const struct pl_sandbox *sandbox)
+static int process_out_of_memory(const struct pl_sandbox *sandbox)
 {
 	(void)sandbox;
-	return false;
+	return 0;
 }
 
 static void process_kill(struct pl_sandbox *sandbox)
