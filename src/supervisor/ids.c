@@ -124,6 +124,13 @@ static int range_check(const struct pl_ids_config *config, char *why)
 	return 0;
 }
 
+/* The next of the numbers in a line of columns. */
+static int number_next(const char **at, uint64_t *ret)
+{
+	*at += strspn(*at, " \t");
+	return pl_text_number(*at, ret, at);
+}
+
 /* Root in a user namespace can give a sandbox only the ids that his namespace has. One line must hold the whole range. */
 static int map_check(const char *path, const struct pl_ids_config *config, char *why)
 {
@@ -138,9 +145,10 @@ static int map_check(const char *path, const struct pl_ids_config *config, char 
 	}
 	cursor = text;
 	while ((line = pl_text_line(&cursor))) {
-		unsigned long long inside, outside, n;
+		const char *at = line;
+		uint64_t inside, outside, n;
 
-		if (sscanf(line, "%llu %llu %llu", &inside, &outside, &n) == 3)
+		if (number_next(&at, &inside) == 0 && number_next(&at, &outside) == 0 && number_next(&at, &n) == 0)
 			mapped = mapped || (inside <= config->first && config->last - inside < n);
 	}
 	pl_free(text);
