@@ -35,8 +35,8 @@ static const struct rule rules[] = {
 	/* the clocks, where the kernel's page for them is not there */
 	{ SYS_clock_gettime, 0, { { 0, 0 } } },
 	{ SYS_gettimeofday, 0, { { 0, 0 } } },
-	/* the instance's memory grows inside what is already mapped. To writable and nothing else: pages that were written and then made
-	 * read-only are still there, and RLIMIT_DATA, which holds this wall's memory, no longer counts them */
+	/* the instance's memory grows inside what is already mapped. To writable and nothing else: pages that were written and then
+	 * made read-only are still there, and RLIMIT_DATA, which holds this wall's memory, no longer counts them */
 	{ SYS_mprotect, 1, { { 2, PROT_READ | PROT_WRITE } } },
 	/* the name that answers the challenge, and the word about dumping in HELLO */
 	{ SYS_prctl, 1, { { 0, PR_SET_NAME } } },

@@ -41,8 +41,8 @@
 	ANY("clock_gettime", "The time, where the kernel's page for it is not mapped.")                                    \
 	, ANY("gettimeofday", "The same.")
 
-/* The flags are part of it: out-of-band bytes and peeking are corners of the kernel that nobody here needs. sendmsg and recvmsg are
- * not listed, since what is attached to a message (descriptors, credentials) lies behind a pointer. */
+/* The flags are part of it: out-of-band bytes and peeking are corners of the kernel that nobody here needs. sendmsg is not
+ * listed, since what is attached to a message (descriptors, credentials) lies behind a pointer. */
 #define ROWS_STREAM(in, out)                                                                                           \
 	ON2("recvfrom", IS(0, PL_GUEST_STREAM_FD), IS(3, 0), "descriptor 0, no flags", in)                                 \
 	, ON2("sendto", IS(0, PL_GUEST_STREAM_FD), IS(3, MSG_NOSIGNAL), "descriptor 0, MSG_NOSIGNAL", out)

@@ -57,8 +57,8 @@ static const struct pl_reader table[] = {
 	STATED("landlock", PL_FACT_GUEST, PL_AFTER_FIXED, false, pl_read_landlock),
 };
 
-/* Whether RLIMIT_DATA, which holds this wall's memory, does so: a setting of the kernel (ignore_rlimit_data) takes its force away, and
- * it reads back as before. A child tries to have more than it may. */
+/* Whether RLIMIT_DATA, which holds this wall's memory, does so: a setting of the kernel (ignore_rlimit_data) takes its force
+ * away, and it reads back as before. A child tries to have more than it may. */
 static int data_limit_try(void)
 {
 	struct clone_args args = { .exit_signal = SIGCHLD };
