@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from conftest import IS_ROOT, PEOPLE, PROGRAMS, USER_ID, Inside, every_claim_holds
+from conftest import PEOPLE, PROGRAMS, USER_ID, Inside, every_claim_holds
 
 RUNS = "runs"
 NO_VIEW = ["host.view", "nested pid namespace", "--pid=host"]
@@ -90,8 +90,6 @@ def unmount_below(folder):
 @pytest.fixture(scope="session")
 def engine(programs):
     """The words that run plimsoll's image in a new container, but for the options in between."""
-    if not IS_ROOT:
-        pytest.skip("the Docker engine is started by root")
     if not shutil.which("dockerd") or not shutil.which("docker"):
         pytest.skip("needs the Docker engine: scripts/setup test")
     folder = pathlib.Path(tempfile.mkdtemp(prefix="pl-docker-", dir="/tmp"))  # short: its sockets are below it
@@ -134,6 +132,7 @@ COMBINATIONS = [(name, who) for name in CONTAINERS for who in PEOPLE
                 if os.environ.get("PLIMSOLL_ALL") or who == "root" or name in ("as it comes", "privileged") or "host" in name]
 
 
+@pytest.mark.by_root
 @pytest.mark.parametrize("name, who", COMBINATIONS)
 def test_in_a_container(engine, name, who):
     options, as_root, as_user = CONTAINERS[name]
