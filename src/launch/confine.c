@@ -91,8 +91,11 @@ static int dumpable_clear(const struct pl_jail_plan *plan)
 
 static int stream_take(const struct pl_jail_plan *plan)
 {
-	(void)plan;
-	return (int)PL_SYS("dup2", dup2(PL_LAUNCH_STREAM_FD, PL_GUEST_STREAM_FD)) < 0 ? -EBADF : 0;
+	int rc = (int)PL_SYS("dup2", dup2(PL_LAUNCH_STREAM_FD, PL_GUEST_STREAM_FD));
+
+	for (int i = 0; i < (int)plan->extra_n && rc >= 0; i++)
+		rc = (int)PL_SYS("dup2", dup2(PL_LAUNCH_EXTRA_FD + i, PL_GUEST_EXTRA_FD + i));
+	return rc < 0 ? -EBADF : 0;
 }
 
 static int filter_load(const struct pl_jail_filter *filter)

@@ -58,14 +58,14 @@ static void plan_read(struct pl_jail_plan *ret)
 	if (memcmp(ret->build_id, PL_BUILD_ID, sizeof ret->build_id) != 0)
 		fail("compare build ids", -EPROTO);
 	if (ret->rlimit_n > PL_JAIL_RLIMIT_MAX || ret->guest_filter.n > PL_JAIL_FILTER_MAX ||
-	    ret->init_filter.n > PL_JAIL_FILTER_MAX)
+	    ret->init_filter.n > PL_JAIL_FILTER_MAX || ret->extra_n > PL_LAUNCH_EXTRA_MAX)
 		fail("read plan", -EPROTO);
 }
 
 /* They had to be inherited by this program and must not be by the next; the guest's own is made by "take stream". */
-static int descriptors_claim(void)
+static int descriptors_claim(const struct pl_jail_plan *plan)
 {
-	for (int fd = PL_LAUNCH_CONTROL_FD; fd <= PL_LAUNCH_STREAM_FD; fd++)
+	for (int fd = PL_LAUNCH_CONTROL_FD; fd < PL_LAUNCH_EXTRA_FD + (int)plan->extra_n; fd++)
 		if (PL_SYS("fcntl", fcntl(fd, F_SETFD, FD_CLOEXEC)) < 0)
 			return -EBADF;
 	return 0;
@@ -155,7 +155,7 @@ int main(void)
 	pl_break_first();
 	plan_read(&plan);
 	pl_fault_set("launch", plan.fault);
-	rc = descriptors_claim();
+	rc = descriptors_claim(&plan);
 	if (rc < 0)
 		fail("claim descriptors", rc);
 	rc = pl_sys_prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -172,6 +172,8 @@ int main(void)
 	if (!pl_sabotage("init keeps stream"))
 		close(PL_LAUNCH_STREAM_FD);
 	close(PL_LAUNCH_IMAGE_FD);
+	for (uint32_t i = 0; i < plan.extra_n; i++)
+		close(PL_LAUNCH_EXTRA_FD + (int)i);
 	rc = pl_steps_run(pl_init_steps, pl_init_steps_n, &plan, &step);
 	if (rc < 0)
 		fail(step, rc);

@@ -17,7 +17,10 @@
 #define PL_LAUNCH_CONTROL_FD 3 /* SOCK_SEQPACKET to the supervisor */
 #define PL_LAUNCH_IMAGE_FD 4   /* the guest's program, a sealed memfd; executed by descriptor */
 #define PL_LAUNCH_STREAM_FD 5  /* becomes the guest's only descriptor, PL_GUEST_STREAM_FD */
+#define PL_LAUNCH_EXTRA_FD 6   /* and the next ones, as many as the plan says; they become the guest's PL_GUEST_EXTRA_FD … */
+#define PL_LAUNCH_EXTRA_MAX 4
 #define PL_GUEST_STREAM_FD 0
+#define PL_GUEST_EXTRA_FD 1
 
 #define PL_JAIL_FILTER_MAX 400
 #define PL_JAIL_RLIMIT_MAX 12
@@ -38,6 +41,7 @@ struct pl_jail_plan {
 	uint32_t has_mount_namespace;  /* 0: the process wall where no user namespace can be had; no root is built then */
 	uint32_t guest_uid, guest_gid; /* ids inside the user namespace; UINT32_MAX: leave as they are */
 	uint32_t landlock;             /* 1: forbid every file and TCP access, as far as the kernel's Landlock goes */
+	uint32_t extra_n;              /* descriptors besides the stream, at most PL_LAUNCH_EXTRA_MAX */
 	uint64_t tmp_bytes;            /* size of the writable noexec tmpfs at /tmp; 0: none */
 	uint32_t rlimit_n;
 	struct pl_jail_rlimit rlimits[PL_JAIL_RLIMIT_MAX];

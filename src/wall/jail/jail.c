@@ -17,11 +17,13 @@
 
 /* Where the child parks its descriptors before it puts them where plimsoll-launch expects them. */
 #define PARK_FD_MIN 100
-#define LAUNCH_IMAGE_FD 6
+#define LAUNCH_IMAGE_FD (PL_LAUNCH_EXTRA_FD + PL_LAUNCH_EXTRA_MAX)
 
 /* What the child needs, prepared by its parent. */
 struct birth {
 	int control_fd, image_fd, stream_fd, launch_fd;
+	int extra_fds[PL_LAUNCH_EXTRA_MAX];
+	unsigned extra_n;
 	int join_fds[PL_CGROUP_TREE_MAX];
 	int join_n;
 	bool user_namespace, root;
@@ -29,18 +31,24 @@ struct birth {
 
 enum { EXIT_BIRTH = 72 };
 
+#define PLACES_MAX (4 + PL_LAUNCH_EXTRA_MAX)
+
 static void descriptors_place(const struct birth *b)
 {
-	const int from[] = { b->control_fd, b->image_fd, b->stream_fd, b->launch_fd };
-	static const int to[] = { PL_LAUNCH_CONTROL_FD, PL_LAUNCH_IMAGE_FD, PL_LAUNCH_STREAM_FD, LAUNCH_IMAGE_FD };
-	int parked[4];
+	int from[PLACES_MAX] = { b->control_fd, b->image_fd, b->stream_fd, b->launch_fd };
+	int to[PLACES_MAX] = { PL_LAUNCH_CONTROL_FD, PL_LAUNCH_IMAGE_FD, PL_LAUNCH_STREAM_FD, LAUNCH_IMAGE_FD };
+	int parked[PLACES_MAX], n = 4;
 
-	for (int i = 0; i < 4; i++) {
+	for (unsigned i = 0; i < b->extra_n; i++, n++) {
+		from[n] = b->extra_fds[i];
+		to[n] = PL_LAUNCH_EXTRA_FD + (int)i;
+	}
+	for (int i = 0; i < n; i++) {
 		parked[i] = fcntl(from[i], F_DUPFD, PARK_FD_MIN);
 		if (parked[i] < 0)
 			_exit(EXIT_BIRTH);
 	}
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < n; i++)
 		if (dup2(parked[i], to[i]) < 0)
 			_exit(EXIT_BIRTH);
 	if (pl_sys_close_range(0, 2) < 0 || pl_sys_close_range(LAUNCH_IMAGE_FD + 1, ~0u) < 0 ||
@@ -121,6 +129,7 @@ static void plan_fill(struct pl_jail_plan *plan, const struct pl_jail *jail, con
 	if (jail->id_first)
 		plan->guest_uid = plan->guest_gid = jail->namespaces & CLONE_NEWUSER ? 1 : jail->id_first + 1;
 	plan->landlock = 1;
+	plan->extra_n = spec->extra_n;
 	plan->tmp_bytes = spec->tmp_bytes;
 	plan->rlimit_n = spec->rlimit_n;
 	memcpy(plan->rlimits, spec->rlimits, spec->rlimit_n * sizeof *spec->rlimits);
@@ -330,8 +339,10 @@ int pl_jail_open(struct pl_wall_env *env, const struct pl_jail_spec *spec, struc
 	const char *step = "take ids";
 	struct birth birth = {
 		.image_fd = spec->image->fd, .stream_fd = spec->stream_fd, .launch_fd = env->launch.fd, .root = env->root,
+		.extra_n = spec->extra_n,
 	};
 
+	memcpy(birth.extra_fds, spec->extra_fds, sizeof birth.extra_fds);
 	*jail = (struct pl_jail){ .env = env, .init = PL_PROC_NONE, .reaped = true };
 	jail->control = (struct pl_source){ .fd = -1, .ready = control_ready, .owner = jail };
 	jail->exit.fd = -1;
