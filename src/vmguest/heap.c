@@ -195,7 +195,8 @@ uintptr_t pl_heap_used_end(void)
 	return used_end;
 }
 
-void *malloc(size_t n)
+/* Not called malloc, so that the compiler does not make of calloc's body a call of calloc. */
+static void *take(size_t n)
 {
 	struct block *b;
 
@@ -210,6 +211,11 @@ void *malloc(size_t n)
 	list_remove(b);
 	split(b, n);
 	return payload(b);
+}
+
+void *malloc(size_t n)
+{
+	return take(n);
 }
 
 void free(void *p)
@@ -252,16 +258,13 @@ static bool grow_in_place(struct block *b, size_t size)
 	struct block *behind = after(b);
 
 	if (behind == last) {
-		size_t all = size_of(b) + HEAD + size_of(behind);
-		struct block *before = b->before, old = *b, old_last = *behind;
+		size_t own = b->size;
 
-		b->size = all;
+		b->size += HEAD + size_of(behind);
 		last = b;
 		if (last_take(size))
 			return true;
-		*b = old;
-		b->before = before;
-		*behind = old_last;
+		b->size = own;
 		last = behind;
 		return false;
 	}
@@ -308,7 +311,7 @@ void *calloc(size_t n, size_t size)
 
 	if (__builtin_mul_overflow(n, size, &all))
 		return NULL;
-	p = malloc(all);
+	p = take(all);
 	if (p)
 		memset(p, 0, all);
 	return p;
