@@ -86,7 +86,7 @@ struct plimsoll_cancel;
 /* Options of a context. Set with PLIMSOLL_OPTIONS_INIT; every zero means the default. Strings are copied by plimsoll_open. */
 struct plimsoll_options {
 	size_t size;             /* sizeof(struct plimsoll_options) of the caller's header */
-	const char *walls;       /* the walls that may be used, as "container,process"; NULL or "": none, every run is refused */
+	const char *walls;       /* the walls that may be used, as "microvm,container,process"; NULL or "": none, every run is refused */
 	const char *floor;       /* the operator's floor: no run is dispatched below it; NULL or "": none */
 	const char *libexec_dir; /* where the helper programs are; NULL: the directory compiled in */
 	uint32_t pool;           /* sandboxes that wait at the gate, for each wall; default 0: each is opened when it is needed */
@@ -95,6 +95,7 @@ struct plimsoll_options {
 	uint32_t id_count;       /* how many; default 31920, at least 4 */
 	uint64_t memory_max_bytes; /* the most a request may ask for; default 4 GiB */
 	int64_t timeout_max_ms;  /* the ceiling to which a request's timeout is clamped; default 30000, at most 300000 */
+	const char *microvm_flavours; /* the kinds of KVM that the microvm wall may use, of vmx, svm, pvm; NULL or "": vmx,svm */
 };
 #define PLIMSOLL_OPTIONS_INIT { .size = sizeof(struct plimsoll_options) }
 
@@ -106,7 +107,7 @@ struct plimsoll_request {
 	const char *name;          /* how stack traces call it; NULL: "[eval]"; at most 255 bytes of printable ASCII */
 	enum plimsoll_source source;
 	const char *floor;         /* "process", "container", "kernel", "vm", or NULL or "" for none */
-	const char *wall;          /* "container", "process", or NULL, "" or "auto": the strongest that meets the floor */
+	const char *wall;          /* "microvm", "container", "process", or NULL, "" or "auto": the strongest that meets the floor */
 	int64_t timeout_ms;        /* from dispatch; 0: default (5000); over the ceiling: clamped; negative: refused */
 	uint64_t memory_bytes;     /* 0: default (268435456); from 16777216 to the context's memory_max_bytes, else refused */
 	uint64_t stdout_max_bytes; /* how much of each stream is kept; 0: default (65536); at most 8388608, else refused */

@@ -17,7 +17,7 @@
 #define CLI_EXIT_NOT_RUN 125  /* it is certain that nothing ran; wrong usage too */
 #define CLI_EXIT_MAY_RUN 126  /* it may have run, and what came of it is not known or could not be handed on */
 
-#define CLI_WALLS_DEFAULT "container,process"
+#define CLI_WALLS_DEFAULT "microvm,container,process"
 
 /* One file a subcommand: argv begins after its name; the exit code. */
 int cli_run(int argc, char **argv);

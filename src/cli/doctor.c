@@ -9,16 +9,17 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPT_JSON, OPT_HELP };
+enum { OPT_FLAVOURS, OPT_JSON, OPT_HELP };
 
 static const struct args_option options[] = {
+	[OPT_FLAVOURS] = { "--microvm-flavours", "LIST" },
 	[OPT_JSON] = { "--json", NULL },
 	[OPT_HELP] = { "--help", NULL },
 	{ NULL, NULL },
 };
 
 /* 0, 1 for --help, or -1 with the reason printed. */
-static int command_parse(bool *ret_json, int argc, char **argv)
+static int command_parse(bool *ret_json, const char **ret_flavours, int argc, char **argv)
 {
 	struct args args = { .subcommand = "doctor", .options = options, .argc = argc, .argv = argv };
 	const char *value;
@@ -31,7 +32,10 @@ static int command_parse(bool *ret_json, int argc, char **argv)
 			print_usage_error("doctor", "\"%.60s\" is not a flag", value);
 		if (option == ARGS_BAD || option == ARGS_OPERAND)
 			return -1;
-		*ret_json = true;
+		if (option == OPT_FLAVOURS)
+			*ret_flavours = value;
+		else
+			*ret_json = true;
 	}
 	return 0;
 }
@@ -83,12 +87,14 @@ int cli_doctor(int argc, char **argv)
 	struct plimsoll_doctor *doctor;
 	struct plimsoll_error error;
 	bool json = false;
-	int rc = command_parse(&json, argc, argv), status;
+	const char *flavours = NULL;
+	int rc = command_parse(&json, &flavours, argc, argv), status;
 
 	if (rc)
 		return rc > 0 ? cli_help_print("doctor") : CLI_EXIT_NOT_RUN;
 	open_options.walls = CLI_WALLS_DEFAULT;
 	open_options.libexec_dir = helpers_dir();
+	open_options.microvm_flavours = helpers_flavours(flavours);
 	if (plimsoll_open(&open_options, &context, &error) < 0)
 		return print_failure(&error);
 	if (plimsoll_doctor(context, &doctor, &error) < 0) {

@@ -20,8 +20,10 @@ static const char help_run[] =
 	"plimsoll run [FLAGS] FILE|-|-e CODE\n"
 	"\n"
 	"  --floor TIER          refuse to run below this tier: process, container, kernel or vm\n"
-	"  --wall WALL           run behind this wall: container, process, or auto, the strongest (default)\n"
+	"  --wall WALL           run behind this wall: microvm, container, process, or auto, the strongest (default)\n"
 	"  --walls LIST          walls that may be used (default " CLI_WALLS_DEFAULT ")\n"
+	"  --microvm-flavours LIST  kinds of KVM that the microvm wall may use, of vmx, svm, pvm (default vmx,svm; or the environment's\n"
+	"                        PLIMSOLL_MICROVM_FLAVOURS)\n"
 	"  --timeout DURATION    end it after this long, as 500ms, 2s, 1m (default 5s, at most 5m)\n"
 	"  --memory SIZE         give it this much, as 64MiB, 1GiB (default 256MiB, 16MiB to 4GiB)\n"
 	"  --max-output SIZE     keep this much of stdout and of stderr (default 64KiB, at most 8MiB)\n"
@@ -37,13 +39,13 @@ static const char help_run[] =
 	"123 its own code was 124, 125 or 126 (the status has the true one).\n";
 
 static const char help_measure[] =
-	"plimsoll measure [--wall WALL] [--walls LIST] [--json]\n"
+	"plimsoll measure [--wall WALL] [--walls LIST] [--microvm-flavours LIST] [--json]\n"
 	"\n"
-	"Opens a sandbox behind WALL (container, process, or auto, the strongest), measures it, shows every fact with the value\n"
+	"Opens a sandbox behind WALL (microvm, container, process, or auto, the strongest), measures it, shows every fact with the value\n"
 	"that was found and the one that was expected, and destroys it. Nothing runs. Exit code 0, or 125.\n";
 
 static const char help_doctor[] =
-	"plimsoll doctor [--json]\n"
+	"plimsoll doctor [--microvm-flavours LIST] [--json]\n"
 	"\n"
 	"Looks at every wall and at what the machine offers, and says what to do. Exit code 0 when at least one wall is ok, else 1;\n"
 	"125 when it could not look.\n";

@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -23,4 +24,9 @@ const char *helpers_dir(void)
 	*slash = 0;
 	snprintf(path, sizeof path, "%s/plimsoll-supervisor", dir);
 	return access(path, X_OK) == 0 ? dir : NULL;
+}
+
+const char *helpers_flavours(const char *flag)
+{
+	return flag ? flag : getenv("PLIMSOLL_MICROVM_FLAVOURS");
 }

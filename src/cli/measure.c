@@ -10,15 +10,16 @@
 #include <unistd.h>
 
 struct measure {
-	const char *walls, *wall;
+	const char *walls, *wall, *flavours;
 	bool json;
 };
 
-enum { OPT_WALL, OPT_WALLS, OPT_JSON, OPT_HELP };
+enum { OPT_WALL, OPT_WALLS, OPT_FLAVOURS, OPT_JSON, OPT_HELP };
 
 static const struct args_option options[] = {
 	[OPT_WALL] = { "--wall", "WALL" },
 	[OPT_WALLS] = { "--walls", "LIST" },
+	[OPT_FLAVOURS] = { "--microvm-flavours", "LIST" },
 	[OPT_JSON] = { "--json", NULL },
 	[OPT_HELP] = { "--help", NULL },
 	{ NULL, NULL },
@@ -42,6 +43,8 @@ static int command_parse(struct measure *measure, int argc, char **argv)
 			measure->wall = value;
 		else if (option == OPT_WALLS)
 			measure->walls = value;
+		else if (option == OPT_FLAVOURS)
+			measure->flavours = value;
 		else
 			measure->json = true;
 	}
@@ -85,6 +88,7 @@ int cli_measure(int argc, char **argv)
 		return rc > 0 ? cli_help_print("measure") : CLI_EXIT_NOT_RUN;
 	open_options.walls = measure.walls;
 	open_options.libexec_dir = helpers_dir();
+	open_options.microvm_flavours = helpers_flavours(measure.flavours);
 	if (plimsoll_open(&open_options, &context, &error) < 0)
 		return refusal_report(&measure, &error);
 	if (plimsoll_measure(context, measure.wall, &evidence, &error) < 0) {

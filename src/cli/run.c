@@ -19,7 +19,7 @@
 #define TIMEOUT_MAX_MS 300000
 
 struct run {
-	const char *walls, *wall, *floor, *code, *path;
+	const char *walls, *wall, *floor, *code, *path, *flavours;
 	int64_t timeout_ms;
 	uint64_t memory_bytes, output_bytes;
 	int status_fd;
@@ -28,7 +28,7 @@ struct run {
 };
 
 enum { OPT_FLOOR, OPT_WALL, OPT_WALLS, OPT_TIMEOUT, OPT_MEMORY, OPT_OUTPUT, OPT_JSON, OPT_EVIDENCE, OPT_STATUS, OPT_VERBOSE,
-       OPT_CODE, OPT_HELP };
+       OPT_CODE, OPT_FLAVOURS, OPT_HELP };
 
 static const struct args_option options[] = {
 	[OPT_FLOOR] = { "--floor", "TIER" },
@@ -42,6 +42,7 @@ static const struct args_option options[] = {
 	[OPT_STATUS] = { "--status-fd", "N" },
 	[OPT_VERBOSE] = { "-v", NULL },
 	[OPT_CODE] = { "-e", "CODE" },
+	[OPT_FLAVOURS] = { "--microvm-flavours", "LIST" },
 	[OPT_HELP] = { "--help", NULL },
 	{ NULL, NULL },
 };
@@ -93,7 +94,7 @@ static int option_set(struct run *run, int option, const char *value)
 		return floor_set(run, value);
 	case OPT_WALL:
 		run->wall = value;
-		return value_check("--wall", value, value[0] ? NULL : "is empty; give container, process or auto");
+		return value_check("--wall", value, value[0] ? NULL : "is empty; give microvm, container, process or auto");
 	case OPT_WALLS:
 		run->walls = value;
 		return 0;
@@ -107,6 +108,9 @@ static int option_set(struct run *run, int option, const char *value)
 		return status_set(run, value);
 	case OPT_CODE:
 		run->code = value;
+		return 0;
+	case OPT_FLAVOURS:
+		run->flavours = value;
 		return 0;
 	case OPT_JSON:
 		run->json = true;
@@ -297,6 +301,7 @@ static int run_open(const struct run *run, struct plimsoll_cancel *cancel)
 
 	open_options.walls = run->walls;
 	open_options.libexec_dir = helpers_dir();
+	open_options.microvm_flavours = helpers_flavours(run->flavours);
 	if (run->timeout_ms > TIMEOUT_CEILING_MS)
 		open_options.timeout_max_ms = run->timeout_ms;
 	if (plimsoll_open(&open_options, &context, &error) < 0)

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "contract/error.h"
+#include "linux/kvm.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -131,6 +132,10 @@ int pl_settings_check(const struct pl_msg_open *open, struct pl_settings *ret, s
 
 	if (open->floor[0] && plimsoll_tier_parse(open->floor, &s.floor) < 0)
 		pl_text_add(&bad, "floor is \"%.40s\", give process, container, kernel or vm", open->floor);
+	if (pl_kvm_flavours_parse(open->microvm_flavours[0] ? open->microvm_flavours : PL_FLAVOURS_DEFAULT,
+				  &s.microvm_flavours) < 0)
+		pl_text_add(&bad, "%smicrovm_flavours is \"%.40s\", give a list of vmx, svm and pvm", bad.len ? "; " : "",
+			    open->microvm_flavours);
 	range_check(&bad, "pool", s.pool, 0, PL_POOL_MAX);
 	range_check(&bad, "runs_max", s.runs_max, 1, PL_RUNS_MAX);
 	range_check(&bad, "id_first", s.id_first, 65536, ID_END - 4);

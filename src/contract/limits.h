@@ -21,6 +21,7 @@
 #define PL_RUNS_DEFAULT 16u
 #define PL_RUNS_MAX 256u
 #define PL_POOL_MAX 256u
+#define PL_FLAVOURS_DEFAULT "vmx,svm"
 #define PL_ID_FIRST 1966080u
 #define PL_ID_COUNT 31920u
 /* The wall's cap less this is what the engine may allocate: room for its program, stack and the kernel's own. */
@@ -40,6 +41,7 @@ struct pl_settings {
 	uint32_t pool, runs_max, id_first, id_count;
 	uint64_t memory_max_bytes;
 	int64_t timeout_max_ms;
+	unsigned microvm_flavours; /* enum pl_kvm_flavour, as bits */
 };
 
 /* 0, or PLIMSOLL_ERROR_INVALID with every bad option named in the message. Walls are looked at by the supervisor, which

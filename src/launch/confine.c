@@ -94,7 +94,7 @@ static int stream_take(const struct pl_jail_plan *plan)
 	int rc = (int)PL_SYS("dup2", dup2(PL_LAUNCH_STREAM_FD, PL_GUEST_STREAM_FD));
 
 	for (int i = 0; i < (int)plan->extra_n && rc >= 0; i++)
-		rc = (int)PL_SYS("dup2", dup2(PL_LAUNCH_EXTRA_FD + i, PL_GUEST_EXTRA_FD + i));
+		rc = (int)PL_SYS("fcntl", fcntl(PL_LAUNCH_EXTRA_FD + i, F_SETFD, 0)); /* kept over exec */
 	return rc < 0 ? -EBADF : 0;
 }
 

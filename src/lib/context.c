@@ -88,6 +88,7 @@ static int open_checked(const struct plimsoll_options *options, struct plimsoll_
 		.id_count = options->id_count,
 		.memory_max_bytes = options->memory_max_bytes,
 		.timeout_max_ms = options->timeout_max_ms,
+		.microvm_flavours = or_empty(options->microvm_flavours),
 	};
 	int rc = options_check(options, &open, error);
 	int fd;

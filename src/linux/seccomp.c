@@ -124,6 +124,7 @@ static int stop_wait(pid_t pid, int *ret_signal)
 
 struct dump {
 	pid_t pid;
+	unsigned which;
 	struct sock_filter *insns;
 	size_t max;
 	unsigned filters_n;
@@ -133,12 +134,12 @@ struct dump {
 /* The kernel counts filters from the one that was loaded first. */
 static int filters_read(struct dump *dump)
 {
-	long n = pl_sys_ptrace(PTRACE_SECCOMP_GET_FILTER, dump->pid, 0, NULL), more = 0;
+	long n = pl_sys_ptrace(PTRACE_SECCOMP_GET_FILTER, dump->pid, dump->which, NULL), more = 0;
 
 	if (n >= 0 && (size_t)n > dump->max)
 		return -E2BIG;
 	if (n >= 0)
-		n = pl_sys_ptrace(PTRACE_SECCOMP_GET_FILTER, dump->pid, 0, dump->insns);
+		n = pl_sys_ptrace(PTRACE_SECCOMP_GET_FILTER, dump->pid, dump->which, dump->insns);
 	if (n < 0)
 		return n == -EINVAL ? -ENOENT : (int)n; /* the kernel's word for "not in that mode" */
 	for (dump->filters_n = 1; dump->filters_n < FILTERS_MAX && more >= 0; dump->filters_n += more >= 0)
@@ -165,10 +166,10 @@ static int tracer_run(void *data)
 
 /* A task can be let go of only while it stands still, or by the end of its tracer. So the tracer is a child of ours for this one
  * look, which shares our memory and keeps us waiting until it has ended: then the task is free, come what may. */
-int pl_seccomp_dump(pid_t pid, struct sock_filter *ret_insns, size_t max, unsigned *ret_filters_n)
+int pl_seccomp_dump_at(pid_t pid, unsigned which, struct sock_filter *ret_insns, size_t max, unsigned *ret_filters_n)
 {
 	static _Alignas(64) char stack[TRACER_STACK_LEN];
-	struct dump dump = { .pid = pid, .insns = ret_insns, .max = max, .rc = -EIO };
+	struct dump dump = { .pid = pid, .which = which, .insns = ret_insns, .max = max, .rc = -EIO };
 	int tracer;
 
 	tracer = (int)PL_SYS("clone", clone(tracer_run, stack + sizeof stack, CLONE_VM | CLONE_VFORK, &dump));
@@ -178,4 +179,9 @@ int pl_seccomp_dump(pid_t pid, struct sock_filter *ret_insns, size_t max, unsign
 	if (dump.rc >= 0)
 		*ret_filters_n = dump.filters_n;
 	return dump.rc;
+}
+
+int pl_seccomp_dump(pid_t pid, struct sock_filter *ret_insns, size_t max, unsigned *ret_filters_n)
+{
+	return pl_seccomp_dump_at(pid, 0, ret_insns, max, ret_filters_n);
 }

@@ -41,7 +41,7 @@ struct pl_seccomp_list {
 int pl_seccomp_compile(const struct pl_seccomp_list *list, struct sock_filter *ret_insns, size_t max,
 		       char why[PL_SECCOMP_WHY_LEN]);
 
-/* Reads the filter that a task loaded first: its instructions go to ret_insns, their number is returned, and *ret_filters_n says
+/* Reads a filter of a task, counted from the one that it loaded first: its instructions go to ret_insns, their number is returned, and *ret_filters_n says
  * how many filters there are in all. The task is interrupted for a moment, also in the middle of a system call, which the kernel
  * then takes up again.
  *
@@ -49,6 +49,8 @@ int pl_seccomp_compile(const struct pl_seccomp_list *list, struct sock_filter *r
  * -ENOENT: no filter. -EMEDIUMTYPE: not one of the classic kind. -E2BIG: more than max instructions. -ESRCH: the task has ended.
  * -ETIMEDOUT: it did not stop within 50 ms, the longest that this takes (a task that a v1 freezer holds does not). Whatever
  * the result, the task is not traced afterwards. */
+int pl_seccomp_dump_at(pid_t pid, unsigned which, struct sock_filter *ret_insns, size_t max, unsigned *ret_filters_n);
+/* The first one: which is 0. */
 int pl_seccomp_dump(pid_t pid, struct sock_filter *ret_insns, size_t max, unsigned *ret_filters_n);
 
 #endif

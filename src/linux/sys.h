@@ -186,6 +186,16 @@ static inline int pl_sys_memfd_create(const char *name, unsigned flags)
 	return (int)PL_SYS("memfd_create", syscall(SYS_memfd_create, name, flags | MFD_CLOEXEC));
 }
 
+static inline int pl_sys_pidfd_getfd(int pidfd, int fd)
+{
+	return (int)PL_SYS("pidfd_getfd", syscall(SYS_pidfd_getfd, pidfd, fd, 0));
+}
+
+static inline int pl_sys_ftruncate(int fd, off_t len)
+{
+	return (int)PL_SYS("ftruncate", ftruncate(fd, len));
+}
+
 static inline long pl_sys_ptrace(int request, pid_t pid, unsigned long addr, void *data)
 {
 	return PL_SYS("ptrace", syscall(SYS_ptrace, request, pid, addr, data));

@@ -197,12 +197,16 @@ void box_challenge(struct pl_sandbox *sandbox)
 }
 
 /* What waits in the pool, or is only measured as a spare, waits with the highest limits: an ordinary user may lower a limit
- * and not raise it. No code runs in it before they are lowered. */
-static void limits_highest(const struct pl_settings *settings, struct pl_limits *ret)
+ * and not raise it. No code runs in it before they are lowered. Where memory cannot be changed later it is the default's. */
+static void limits_highest(const struct pl_settings *settings, bool memory_fixed, struct pl_limits *ret)
 {
+	uint64_t memory = settings->memory_max_bytes;
+
+	if (memory_fixed && memory > PL_MEMORY_DEFAULT_BYTES)
+		memory = PL_MEMORY_DEFAULT_BYTES;
 	*ret = (struct pl_limits){
 		.timeout_ms = settings->timeout_max_ms,
-		.memory_bytes = settings->memory_max_bytes & ~4095ull,
+		.memory_bytes = memory & ~4095ull,
 		.cpu_seconds = (uint64_t)(settings->timeout_max_ms + 999) / 1000 + 2,
 	};
 }
@@ -220,7 +224,7 @@ static void box_init(struct box *box, struct supervisor *s, struct slot *slot, s
 	if (request)
 		box->sandbox.limits = request->run.limits;
 	else
-		limits_highest(&s->settings, &box->sandbox.limits);
+		limits_highest(&s->settings, slot->wall->memory_fixed, &box->sandbox.limits);
 	list_add(&s->boxes, box);
 	box->until_us = pl_now_us() + GATE_US;
 }

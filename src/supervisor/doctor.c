@@ -60,13 +60,15 @@ static void walls_rows(struct supervisor *s, struct report *report)
 				slot->found);
 	}
 	row_add(report, "wall", "gvisor", "unavailable", "", "this version has no wall of the tier kernel yet");
-	row_add(report, "wall", "microvm", "unavailable", "", "this version has no wall of the tier vm yet");
 }
 
 static void user_namespaces_row(const struct supervisor *s, struct report *report)
 {
 	char restricted[32], allowed[32], max[32];
-	const struct slot *container = &s->slots[0];
+	const struct slot *container = s->slots;
+
+	while (container->wall != &pl_wall_container)
+		container++;
 
 	setting_read("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", restricted, sizeof restricted);
 	setting_read("/proc/sys/kernel/unprivileged_userns_clone", allowed, sizeof allowed);

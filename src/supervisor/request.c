@@ -44,7 +44,7 @@ static int slot_named(struct supervisor *s, const char *name, enum plimsoll_tier
 
 	if (!slot)
 		return pl_error(error, PLIMSOLL_ERROR_INVALID, PLIMSOLL_REASON_REQUEST, "choose wall",
-				"wall \"%.40s\" is not known; this build has container and process, or auto", name);
+				"wall \"%.40s\" is not known; this build has microvm, container and process, or auto", name);
 	if (!slot->configured)
 		return pl_error(error, PLIMSOLL_ERROR_UNSUPPORTED, PLIMSOLL_REASON_UNSUPPORTED, "choose wall",
 				"the %s wall is not configured; name it in the option walls", name);
@@ -128,10 +128,10 @@ void request_free(struct request *request)
 	pl_free(request);
 }
 
-static struct box *pool_take(struct supervisor *s, const struct slot *slot)
+static struct box *pool_take(struct supervisor *s, const struct slot *slot, uint64_t memory_bytes)
 {
 	for (struct box *b = s->pool; b; b = b->next)
-		if (b->slot == slot)
+		if (b->slot == slot && (!slot->wall->memory_fixed || b->sandbox.limits.memory_bytes == memory_bytes))
 			return b;
 	return NULL;
 }
@@ -139,7 +139,7 @@ static struct box *pool_take(struct supervisor *s, const struct slot *slot)
 /* Counts the request and finds it a box; on failure it is answered. */
 static void request_place(struct supervisor *s, struct slot *slot, struct request *r)
 {
-	struct box *waiting = r->measure_only ? NULL : pool_take(s, slot);
+	struct box *waiting = r->measure_only ? NULL : pool_take(s, slot, r->run.limits.memory_bytes);
 	struct plimsoll_error error;
 
 	s->runs++;

@@ -18,7 +18,7 @@
 #define END_US (5 * 1000000)
 
 /* Strongest first. */
-static const struct pl_wall *const walls[PL_WALLS_N] = { &pl_wall_container, &pl_wall_process };
+static const struct pl_wall *const walls[PL_WALLS_N] = { &pl_wall_microvm, &pl_wall_container, &pl_wall_process };
 
 /* A comma-separated list of wall names; blanks around a name are allowed. */
 static int walls_configure(struct supervisor *s, const char *list, struct plimsoll_error *error)
@@ -46,7 +46,7 @@ static int walls_configure(struct supervisor *s, const char *list, struct plimso
 	}
 	if (bad.len)
 		return pl_error(error, PLIMSOLL_ERROR_INVALID, PLIMSOLL_REASON_REQUEST, "check options",
-				"walls names %s; this build has container and process", message);
+				"walls names %s; this build has microvm, container and process", message);
 	return 0;
 }
 
@@ -72,6 +72,19 @@ static int images_load(struct supervisor *s, struct plimsoll_error *error)
 	return 0;
 }
 
+/* Built for x86-64 only, and needed by one wall: what is missing is that wall's to say. */
+static void vm_images_load(struct supervisor *s)
+{
+	bool wanted = false;
+
+	s->env.vmm.fd = s->env.vm_image.fd = -1;
+	for (size_t i = 0; i < PL_WALLS_N; i++)
+		wanted |= s->slots[i].configured && s->slots[i].wall == &pl_wall_microvm;
+	if (!wanted || image_load(s->helpers_fd, "plimsoll-vmm", &s->env.vmm) < 0)
+		return;
+	(void)image_load(s->helpers_fd, "plimsoll-vm-image", &s->env.vm_image);
+}
+
 static int ids_start(struct supervisor *s, struct plimsoll_error *error)
 {
 	struct pl_ids_config config = { .first = s->settings.id_first,
@@ -83,10 +96,19 @@ static int ids_start(struct supervisor *s, struct plimsoll_error *error)
 	return pl_error(error, PLIMSOLL_ERROR_ENVIRONMENT, PLIMSOLL_REASON_ENVIRONMENT, "check ids", "%s", why);
 }
 
-static int filters_start(struct supervisor *s, struct plimsoll_error *error)
+static void filter_digest(const struct pl_jail_filter *filter, char ret[PL_SHA256_HEX_SIZE])
 {
 	uint8_t bytes[PL_SHA256_LEN];
 	struct pl_digest digest;
+
+	pl_digest_init(&digest);
+	pl_digest_bytes(&digest, filter->insns, filter->n * sizeof *filter->insns);
+	pl_digest_end(&digest, bytes);
+	pl_hex(bytes, sizeof bytes, ret);
+}
+
+static int filters_start(struct supervisor *s, struct plimsoll_error *error)
+{
 	int rc;
 
 	s->filters = pl_calloc(1, sizeof *s->filters);
@@ -97,10 +119,9 @@ static int filters_start(struct supervisor *s, struct plimsoll_error *error)
 	s->env.guest_filter = &s->filters->guest;
 	s->env.zygote_filter = &s->filters->zygote;
 	s->env.init_filter = &s->filters->init;
-	pl_digest_init(&digest);
-	pl_digest_bytes(&digest, s->filters->guest.insns, s->filters->guest.n * sizeof *s->filters->guest.insns);
-	pl_digest_end(&digest, bytes);
-	pl_hex(bytes, sizeof bytes, s->env.guest_filter_digest);
+	s->env.vmm_filter = &s->filters->vmm;
+	filter_digest(&s->filters->guest, s->env.guest_filter_digest);
+	filter_digest(&s->filters->vmm, s->env.vmm_filter_digest);
 	return 0;
 }
 
@@ -165,8 +186,10 @@ int supervisor_start(struct supervisor *s, const struct pl_msg_open *open, struc
 		rc = ids_start(s, error);
 	if (rc == 0)
 		rc = images_load(s, error);
-	if (rc == 0)
+	if (rc == 0) {
+		vm_images_load(s);
 		rc = filters_start(s, error);
+	}
 	if (rc == 0)
 		walls_start(s);
 	return rc;

@@ -15,7 +15,7 @@
 #include "wire/msg.h"
 
 #define PL_LIFELINE_FD 3
-#define PL_WALLS_N 2
+#define PL_WALLS_N 3
 
 struct supervisor;
 struct box;

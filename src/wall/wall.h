@@ -65,9 +65,9 @@ struct pl_wall_env {
 	bool can_dump;                    /* a task's filter can be dumped (root, and Yama does not forbid ptrace) */
 	struct pl_ids *ids;               /* as root; else NULL */
 	struct pl_cgroup_host *cgroups;
-	struct pl_image launch, guest, worker;
-	const struct pl_jail_filter *guest_filter, *zygote_filter, *init_filter; /* compiled once */
-	char guest_filter_digest[PL_SHA256_HEX_SIZE];
+	struct pl_image launch, guest, worker, vmm, vm_image; /* the last two: fd -1 where there is none */
+	const struct pl_jail_filter *guest_filter, *zygote_filter, *init_filter, *vmm_filter; /* compiled once */
+	char guest_filter_digest[PL_SHA256_HEX_SIZE], vmm_filter_digest[PL_SHA256_HEX_SIZE];
 	uint64_t own_ns[PL_NS_N];
 	char own_groups[128];             /* the supplementary groups that an ordinary user cannot drop, as /proc prints them */
 	char host_view[64];               /* "initial pid namespace, /proc unmasked", or what it is instead */
@@ -85,6 +85,7 @@ struct pl_wall_env {
 struct pl_wall {
 	const char *name;
 	enum plimsoll_tier tier;
+	bool memory_fixed; /* how much memory a sandbox has is settled when it is opened: one of the pool serves its own size only */
 	/* Looks whether the wall can be had here. 0 and *ret_state, or -errno with found and remedy as texts for a person. */
 	int (*start)(struct pl_wall_env *env, void **ret_state, char found[PL_WALL_TEXT_LEN], char remedy[PL_WALL_TEXT_LEN]);
 	void (*stop)(void *state);
@@ -112,6 +113,6 @@ struct pl_wall {
 	bool (*release)(struct pl_sandbox *sandbox);
 };
 
-extern const struct pl_wall pl_wall_container, pl_wall_process;
+extern const struct pl_wall pl_wall_container, pl_wall_microvm, pl_wall_process;
 
 #endif

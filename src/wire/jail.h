@@ -17,10 +17,9 @@
 #define PL_LAUNCH_CONTROL_FD 3 /* SOCK_SEQPACKET to the supervisor */
 #define PL_LAUNCH_IMAGE_FD 4   /* the guest's program, a sealed memfd; executed by descriptor */
 #define PL_LAUNCH_STREAM_FD 5  /* becomes the guest's only descriptor, PL_GUEST_STREAM_FD */
-#define PL_LAUNCH_EXTRA_FD 6   /* and the next ones, as many as the plan says; they become the guest's PL_GUEST_EXTRA_FD … */
+#define PL_LAUNCH_EXTRA_FD 6   /* and the next ones, as many as the plan says: the guest has them by the same numbers */
 #define PL_LAUNCH_EXTRA_MAX 4
 #define PL_GUEST_STREAM_FD 0
-#define PL_GUEST_EXTRA_FD 1
 
 #define PL_JAIL_FILTER_MAX 400
 #define PL_JAIL_RLIMIT_MAX 12

@@ -44,6 +44,7 @@ static void open_fields(struct pl_pack *pack, struct pl_msg_open *m)
 	pl_pack_u32(pack, &m->id_count);
 	pl_pack_u64(pack, &m->memory_max_bytes);
 	pl_pack_i64(pack, &m->timeout_max_ms);
+	pl_pack_text(pack, &m->microvm_flavours);
 }
 
 static void opened_fields(struct pl_pack *pack, struct pl_msg_opened *m)

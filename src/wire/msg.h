@@ -50,6 +50,7 @@ struct pl_msg_open {
 	uint32_t pool, runs_max, id_first, id_count;
 	uint64_t memory_max_bytes;
 	int64_t timeout_max_ms;
+	const char *microvm_flavours;
 };
 
 struct pl_msg_opened {

@@ -95,11 +95,11 @@ struct pl_vm_state {
 
 /* --- between supervisor and monitor ----------------------------------------------------------------------------------- */
 
-/* The monitor's descriptors at its start, and the stream at 0. */
-#define PL_VMM_CONTROL_FD 1  /* SOCK_SEQPACKET to the supervisor: one order, one answer, and it is closed */
-#define PL_VMM_KVM_FD 2
-#define PL_VMM_SNAPSHOT_FD 3 /* sealed; while it is made: not yet */
-#define PL_VMM_IMAGE_FD 4    /* only while the snapshot is made */
+/* The monitor's descriptors at its start, and the stream at 0 (wire/jail.h: PL_LAUNCH_EXTRA_FD and up). */
+#define PL_VMM_CONTROL_FD 6  /* SOCK_SEQPACKET to the supervisor: one order, one answer, and it is closed */
+#define PL_VMM_KVM_FD 7
+#define PL_VMM_SNAPSHOT_FD 8 /* sealed; while it is made: not yet */
+#define PL_VMM_IMAGE_FD 9    /* only while the snapshot is made */
 
 enum pl_vmm_mode { PL_VMM_RUN = 1, PL_VMM_MAKE = 2 };
 

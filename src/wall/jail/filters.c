@@ -4,7 +4,10 @@
  * at all. docs/seccomp.md is printed from here (test_filters --markdown). */
 #include "wall/jail/filters.h"
 
+#include "wire/vm.h"
+
 #include <fcntl.h>
+#include <linux/kvm.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
@@ -12,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+#define GET_XSAVE2 _IOR(KVMIO, 0xcf, struct kvm_xsave) /* KVM_GET_XSAVE2, Linux 5.17 */
 #define SET_FS 0x1002 /* ARCH_SET_FS, of asm/prctl.h on x86-64 only */
 #define FORK_FLAGS (CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID | SIGCHLD)
 #define MAP_KIND (MAP_SHARED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_LOCKED | MAP_HUGETLB)
@@ -101,6 +105,59 @@ static const struct pl_seccomp_row zygote_rows[] = {
 	ROW_EXIT,
 };
 
+/* An ioctl of KVM; which descriptor it is made on does not matter, since the monitor has no other kind. */
+/* The kernel takes the lower half; some C libraries hand it on with its sign spread over the upper. */
+#define KVM(name, why) ON("ioctl", BITS(1, 0xffffffff, (uint32_t)(name)), #name, why)
+
+static const struct pl_seccomp_row vmm_rows[] = {
+	ROW_EXEC,
+	ROWS_START,
+	ANY("brk", "The heap of the C library."),
+	ON("mmap", BITS(2, PROT_EXEC, 0), "not executable",
+	   "The machine's memory and snapshot, and the page that the kernel shares about a vCPU."),
+	ON("mprotect", BITS(2, PROT_EXEC, 0), "not executable", "The C library's start."),
+	ANY("munmap", "Memory given back."),
+	ON2("prctl", IS(0, PR_SET_DUMPABLE), IS(1, 0), "PR_SET_DUMPABLE 0",
+	    "No other process of the same user may look into this one."),
+	ON("prctl", IS(0, PR_GET_DUMPABLE), "PR_GET_DUMPABLE", "A statement in HELLO."),
+	ON("recvfrom", IS(0, PL_VMM_CONTROL_FD), "descriptor 6", "The order."),
+	ON("sendto", IS(0, PL_VMM_CONTROL_FD), "descriptor 6", "That the machine is ready, or the snapshot made."),
+	ANY("fstat", "How long snapshot and image are."),
+	ANY("newfstatat", "The same, as some C libraries ask it."),
+	ANY("pread64", "The registers in the snapshot."),
+	ANY("close", "What made the machine is given up."),
+	KVM(KVM_CREATE_VM, "The machine."),
+	KVM(KVM_CHECK_EXTENSION, "How long the extended state is."),
+	KVM(KVM_GET_VCPU_MMAP_SIZE, "How long the vCPU's page is."),
+	KVM(KVM_GET_SUPPORTED_CPUID, "What the processor can do, to leave most of it out."),
+	KVM(KVM_SET_USER_MEMORY_REGION, "The machine's memory. Gone with the monitor's own filter."),
+	KVM(KVM_CREATE_VCPU, "Its processor."),
+	KVM(KVM_SET_CPUID2, "What it says that it can do."),
+	KVM(KVM_GET_TSC_KHZ, "How fast its time stamp counter runs."),
+	KVM(KVM_GET_SREGS, "Making the snapshot: the first registers, and the last."),
+	KVM(KVM_SET_SREGS, "The registers of the snapshot."),
+	KVM(KVM_GET_REGS, "Making the snapshot."),
+	KVM(KVM_SET_REGS, "The registers of the snapshot."),
+	KVM(KVM_SET_FPU, "Making the snapshot: the first state of the floating point unit."),
+	KVM(KVM_GET_XSAVE, "Making the snapshot."),
+	KVM(GET_XSAVE2, "The same, where the state is longer."),
+	KVM(KVM_SET_XSAVE, "The extended state of the snapshot."),
+	KVM(KVM_GET_STATS_FD, "The statistics that the supervisor reads."),
+	KVM(KVM_RUN, "The machine runs."),
+	ON("rt_sigaction", IS(0, SIGALRM), "SIGALRM", "The deadline's signal."),
+	ANY("rt_sigreturn", "After it."),
+	ON2("seccomp", IS(0, SECCOMP_SET_MODE_FILTER), IS(1, 0), "SECCOMP_SET_MODE_FILTER",
+	    "The monitor's own filter on top: it can only take away."),
+	ON("recvfrom", IS(0, PL_GUEST_STREAM_FD), "descriptor 0", "The challenge and the job."),
+	ON("sendto", IS(0, PL_GUEST_STREAM_FD), "descriptor 0", "Output and the result."),
+	ROW_POLL,
+	ROWS_CLOCK,
+	ANY("getpid", "The monitor stops itself at the deadline."),
+	ON("kill", IS(1, SIGSTOP), "SIGSTOP", "The same."),
+	ANY("restart_syscall", "The kernel's own, after the monitor was looked at."),
+	ROW_EXIT,
+};
+
 static const struct pl_seccomp_row init_rows[] = {
 	ANY("poll", "Waiting for the guest's end and for that of the control socket."),
 	ANY("ppoll", "The same, where there is no poll."),
@@ -119,6 +176,9 @@ const struct pl_seccomp_list pl_guest_calls = {
 const struct pl_seccomp_list pl_zygote_calls = {
 	"zygote", "plimsoll-worker in the process wall: the zygote, and a worker until it loads its own smaller filter",
 	LIST(zygote_rows)
+};
+const struct pl_seccomp_list pl_vmm_calls = {
+	"vmm", "plimsoll-vmm in the microvm wall, until its machine is ready and it loads its own smaller filter", LIST(vmm_rows)
 };
 const struct pl_seccomp_list pl_init_calls = {
 	"init", "plimsoll-launch as it waits, the init of a sandbox", LIST(init_rows)
@@ -143,5 +203,7 @@ int pl_jail_filters_compile(struct pl_jail_filters *ret)
 		rc = compile(&pl_zygote_calls, &ret->zygote);
 	if (rc == 0)
 		rc = compile(&pl_init_calls, &ret->init);
+	if (rc == 0)
+		rc = compile(&pl_vmm_calls, &ret->vmm);
 	return rc;
 }

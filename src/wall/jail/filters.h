@@ -12,10 +12,11 @@
 
 extern const struct pl_seccomp_list pl_guest_calls;  /* plimsoll-guest, from before its exec to its end */
 extern const struct pl_seccomp_list pl_zygote_calls; /* plimsoll-worker, likewise, and what a worker does to confine itself */
+extern const struct pl_seccomp_list pl_vmm_calls;    /* plimsoll-vmm, until it loads its own smaller filter */
 extern const struct pl_seccomp_list pl_init_calls;   /* plimsoll-launch as it waits */
 
 struct pl_jail_filters {
-	struct pl_jail_filter guest, zygote, init;
+	struct pl_jail_filter guest, zygote, init, vmm;
 };
 
 /* 0, or -errno: libseccomp refused a row, or a list became too long for a plan. */

@@ -12,7 +12,7 @@ struct pl_jail_spec {
 	const struct pl_image *image; /* the guest's program */
 	const char *argv0;
 	int stream_fd;                /* becomes the guest's descriptor 0 */
-	int extra_fds[PL_LAUNCH_EXTRA_MAX]; /* become its descriptors 1, 2, ... */
+	int extra_fds[PL_LAUNCH_EXTRA_MAX]; /* become its descriptors PL_LAUNCH_EXTRA_FD and up */
 	unsigned extra_n;
 	uint64_t namespaces;          /* clone flags */
 	bool may_go_without;          /* without namespaces, where they cannot be had (process wall) */

@@ -114,7 +114,7 @@ void pl_read_descent(const struct pl_reading *r, struct pl_fact *f)
 		      n == 1 && children[0] == only ? ", no other child" : ", another child");
 }
 
-static void image_read(const struct pl_proc *proc, const struct pl_image *image, struct pl_fact *f)
+void pl_read_image(const struct pl_proc *proc, const struct pl_image *image, struct pl_fact *f)
 {
 	dev_t dev;
 	ino_t ino;
@@ -131,17 +131,17 @@ static void image_read(const struct pl_proc *proc, const struct pl_image *image,
 
 void pl_read_guest_image(const struct pl_reading *r, struct pl_fact *f)
 {
-	image_read(r->guest, &r->jail->env->guest, f);
+	pl_read_image(r->guest, &r->jail->env->guest, f);
 }
 
 void pl_read_worker_image(const struct pl_reading *r, struct pl_fact *f)
 {
-	image_read(r->guest, &r->jail->env->worker, f);
+	pl_read_image(r->guest, &r->jail->env->worker, f);
 }
 
 void pl_read_launcher_digest(const struct pl_reading *r, struct pl_fact *f)
 {
-	image_read(&r->jail->init, &r->jail->env->launch, f);
+	pl_read_image(&r->jail->init, &r->jail->env->launch, f);
 }
 
 /* Foreign are the supervisor's own and every other held sandbox's. The list holds this jail's own entry, at an unknown
@@ -469,7 +469,7 @@ static int fd_list_add(void *ctx, int fd, const char *target)
 	return 0;
 }
 
-void pl_read_fd_open(const struct pl_reading *r, struct pl_fact *f)
+void pl_read_fds(const struct pl_reading *r, const char *reference, struct pl_fact *f)
 {
 	char text[PL_FACT_VALUE_SIZE] = "";
 	struct fd_list list = { .text = PL_TEXT(text) };
@@ -477,11 +477,16 @@ void pl_read_fd_open(const struct pl_reading *r, struct pl_fact *f)
 
 	fd_list_init(&list, r);
 	rc = pl_proc_fds(r->guest, fd_list_add, &list);
-	pl_fact_reference(f, "0 stream");
+	pl_fact_reference(f, "%s", reference);
 	if (rc < 0)
 		pl_fact_failed(f, rc);
 	else
 		pl_fact_value(f, "%s", list.text.full ? "more descriptors than fit" : text);
+}
+
+void pl_read_fd_open(const struct pl_reading *r, struct pl_fact *f)
+{
+	pl_read_fds(r, "0 stream", f);
 }
 
 static int holder_count(const struct pl_reading *r, const struct pl_proc *proc, int *ret)

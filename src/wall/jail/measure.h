@@ -34,6 +34,10 @@ __attribute__((format(printf, 2, 3))) void pl_fact_value(struct pl_fact *fact, c
 __attribute__((format(printf, 2, 3))) void pl_fact_reference(struct pl_fact *fact, const char *format, ...);
 void pl_fact_failed(struct pl_fact *fact, int error);
 
+/* For readers of other walls: whether proc executes image; which descriptors the guest has open. */
+void pl_read_image(const struct pl_proc *proc, const struct pl_image *image, struct pl_fact *f);
+void pl_read_fds(const struct pl_reading *r, const char *reference, struct pl_fact *f);
+
 void pl_read_host_view(const struct pl_reading *r, struct pl_fact *f);
 void pl_read_host_task(const struct pl_reading *r, struct pl_fact *f);
 void pl_read_descent(const struct pl_reading *r, struct pl_fact *f);
