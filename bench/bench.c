@@ -79,6 +79,7 @@ static struct plimsoll_context *context_open(const char *libexec, const char *wa
 	struct plimsoll_error error;
 
 	options.walls = wall;
+	options.microvm_flavours = getenv("PLIMSOLL_MICROVM_FLAVOURS");
 	options.libexec_dir = libexec;
 	options.pool = (uint32_t)pool;
 	options.runs_max = 64;
@@ -98,7 +99,8 @@ static int run_once(struct work *work, double *ret_inside_us)
 
 	request.code = PROGRAM;
 	request.code_len = strlen(PROGRAM);
-	request.floor = request.wall = work->wall;
+	request.wall = work->wall;
+	request.floor = strcmp(work->wall, "microvm") == 0 ? "vm" : work->wall;
 	if (plimsoll_run(work->context, &request, &result, &error) < 0) {
 		fprintf(stderr, "bench: run: %s\n", error.message);
 		return -1;

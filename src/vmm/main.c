@@ -77,9 +77,10 @@ static int snapshot_state(struct pl_vm_state *ret)
 	return 0;
 }
 
+static struct pl_vm_state state; /* the snapshot's: 17 KiB */
+
 static int machine_make(const struct pl_vmm_order *order, const char **step)
 {
-	static struct pl_vm_state state; /* 17 KiB */
 	int rc;
 
 	*step = "read snapshot";
@@ -185,6 +186,7 @@ static _Noreturn void run(const struct pl_vmm_order *order)
 		.world = &pl_vm_stream_world,
 		.shared = vm.memory + PL_VM_SHARED,
 		.memory_bytes = pl_vm_heap_end(order->memory_bytes),
+		.text_end = state.text_end,
 		.tsc_khz = vm.tsc_khz,
 	};
 	if (rc == 0)

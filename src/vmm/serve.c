@@ -97,6 +97,7 @@ static void words_put(struct pl_vm_serve *serve, const struct pl_frame_header *f
 	PUT(serve, in_type, uint32_t, frame->type);
 	PUT(serve, in_len, uint32_t, frame->payload_len);
 	PUT(serve, memory_bytes, uint64_t, serve->memory_bytes);
+	PUT(serve, text_end, uint64_t, serve->text_end);
 	PUT(serve, tsc_khz, uint32_t, serve->tsc_khz);
 	PUT(serve, probes_tried, uint16_t, serve->probes_tried);
 	PUT(serve, probes_denied, uint16_t, serve->probes_denied);

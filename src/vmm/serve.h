@@ -40,7 +40,7 @@ struct pl_vm_serve {
 	uint8_t *shared; /* the machine's shared range: PL_VM_SHARED_END - PL_VM_SHARED bytes */
 	enum pl_vm_phase phase;
 	/* The monitor's word, for HELLO and the machine's clocks and heap. */
-	uint64_t memory_bytes;
+	uint64_t memory_bytes, text_end;
 	uint32_t tsc_khz;
 	uint16_t probes_tried, probes_denied;
 	uint8_t landlock_denied, dumpable;

@@ -70,6 +70,7 @@ struct pl_vm_header {
 	/* Written by the monitor. */
 	uint32_t in_type, in_len; /* the frame in the in area */
 	uint64_t memory_bytes;
+	uint64_t text_end; /* where the image's writable part begins */
 	int64_t monotonic_ns, real_ns; /* at the last return */
 	uint32_t tsc_khz;         /* how fast the time stamp counter runs; 0: ask by CLOCK */
 	int32_t call_status;
