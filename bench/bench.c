@@ -3,6 +3,7 @@
  * what they mean, and in which turn they are taken, is bench/run's. Links libplimsoll as any program would.
  *
  *   bench run     LIBEXEC WALL POOL RUNS GAP_US THREADS SETTLE_MS EARLIER   plimsoll_run: how long each call took
+ *   bench refuse  LIBEXEC WALL RUNS GAP_US                                  plimsoll_run with a floor that is not met
  *   bench measure LIBEXEC WALL RUNS                                         plimsoll_measure: opened, measured, destroyed
  *   bench hold    LIBEXEC WALL POOL                                         a context that waits until its stdin ends
  *   bench tasks   N                                                         N sleeping processes, until its stdin ends
@@ -171,6 +172,37 @@ static int bench_run(char **argv)
 	return 0;
 }
 
+/* What a call costs that reaches the supervisor, is parsed and answered, and goes no further. */
+static int bench_refuse(char **argv)
+{
+	struct plimsoll_context *context = context_open(argv[0], argv[1], 0);
+	struct plimsoll_request request = PLIMSOLL_REQUEST_INIT;
+	int runs = atoi(argv[2]), gap_us = atoi(argv[3]);
+	double *samples = samples_new(runs);
+
+	request.code = PROGRAM;
+	request.code_len = strlen(PROGRAM);
+	request.wall = argv[1];
+	request.floor = "vm";
+	for (int i = -SPIN_UP; i < runs; i++) {
+		double start = now_us();
+		struct plimsoll_result *result;
+		struct plimsoll_error error;
+
+		if (plimsoll_run(context, &request, &result, &error) >= 0 || error.reason != PLIMSOLL_REASON_ISOLATION)
+			die("refuse", "this was to be refused");
+		if (i >= 0)
+			samples[i] = now_us() - start;
+		if (gap_us)
+			usleep((useconds_t)gap_us);
+	}
+	printf("{");
+	samples_print("whole_us", samples, runs);
+	printf("}\n");
+	plimsoll_close(context);
+	return 0;
+}
+
 static int bench_measure(char **argv)
 {
 	struct plimsoll_context *context = context_open(argv[0], argv[1], 0);
@@ -312,8 +344,8 @@ int main(int argc, char **argv)
 		int args_n;
 		int (*run)(char **argv);
 	} kinds[] = {
-		{ "run", 8, bench_run },   { "measure", 3, bench_measure }, { "hold", 3, bench_hold },
-		{ "tasks", 1, bench_tasks }, { "exec", 2, bench_exec },	 { "clone", 1, bench_clone },
+		{ "run", 8, bench_run },   { "refuse", 4, bench_refuse }, { "measure", 3, bench_measure }, { "hold", 3, bench_hold },
+		{ "tasks", 1, bench_tasks }, { "exec", 2, bench_exec },	  { "clone", 1, bench_clone },
 	};
 
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)

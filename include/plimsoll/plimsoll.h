@@ -86,7 +86,8 @@ struct plimsoll_cancel;
 /* Options of a context. Set with PLIMSOLL_OPTIONS_INIT; every zero means the default. Strings are copied by plimsoll_open. */
 struct plimsoll_options {
 	size_t size;             /* sizeof(struct plimsoll_options) of the caller's header */
-	const char *walls;       /* the walls that may be used, as "microvm,container,process"; NULL or "": none, every run is refused */
+	const char *walls;       /* the walls that may be used, as "microvm,container,process" (blanks around a name do not matter);
+	                            NULL or "": none, every run is refused */
 	const char *floor;       /* the operator's floor: no run is dispatched below it; NULL or "": none */
 	const char *libexec_dir; /* where the helper programs are; NULL: the directory compiled in */
 	uint32_t pool;           /* sandboxes that wait at the gate, for each wall; default 0: each is opened when it is needed */
@@ -123,16 +124,18 @@ struct plimsoll_fact {
 	const char *expected; /* the predicate, as "equals the request's memory limit" */
 	const char *source;   /* "host", "runtime" or "guest" */
 	const char *verdict;  /* "met", or for a fact that is only stated "stated" */
-	const char *after;    /* after the run: "same", "gone" (the task had ended), or "" where no run was made */
+	const char *after;    /* after the run: "same", "gone" (the task had ended), "fixed" (cannot change once it was
+	                         measured), or "" where no run was made */
 	int required;         /* 1: the tier rests on it */
 };
 
 /* Starts a supervisor with these options, on the heap; plimsoll_close frees it. 0, or negative with *error filled
  * (reason ENVIRONMENT, REQUEST or PROTOCOL; an option that is unknown, out of range or cannot be enforced is refused, all
- * of them named at once). Blocks until the supervisor has looked at the host, about 10 ms, and not until pools are full. */
+ * of them named at once). Blocks until the supervisor has looked at the host (some milliseconds), not until pools are full. */
 int plimsoll_open(const struct plimsoll_options *options, struct plimsoll_context **ret, struct plimsoll_error *error);
 
-/* Ends the supervisor and everything that it made; runs in other threads end with LOST. NULL is allowed. */
+/* Ends the supervisor and everything that it made, and waits for that, at most 10 s; runs in other threads end with LOST.
+ * NULL is allowed. */
 void plimsoll_close(struct plimsoll_context *context);
 
 /* Runs code behind a wall and waits for its end. 0: *ret is on the heap, for plimsoll_result_free, whatever the code did:
@@ -170,7 +173,8 @@ uint64_t plimsoll_result_memory_bytes(const struct plimsoll_result *result);
 const struct plimsoll_evidence *plimsoll_result_evidence(const struct plimsoll_result *result);
 void plimsoll_result_free(struct plimsoll_result *result);
 
-/* What was measured. From plimsoll_measure it is the caller's to free; inside a result it belongs to that. */
+/* What was measured. From plimsoll_measure it is the caller's to free; inside a result it belongs to that, and
+ * plimsoll_evidence_free leaves it alone. */
 enum plimsoll_tier plimsoll_evidence_tier(const struct plimsoll_evidence *evidence);
 const char *plimsoll_evidence_wall(const struct plimsoll_evidence *evidence);
 const char *plimsoll_evidence_policy(const struct plimsoll_evidence *evidence);   /* plimsoll-profile:sha256:… */

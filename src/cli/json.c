@@ -88,7 +88,7 @@ static json_t *reach_json(void)
 	return json_pack("{s:n, s:[], s:i}", "grant", "routes", "calls", 0);
 }
 
-static json_t *error_status(const struct plimsoll_error *error, int exit_status)
+json_t *json_error_status(const struct plimsoll_error *error, int exit_status)
 {
 	bool marked = error->reason != PLIMSOLL_REASON_NONE;
 	json_t *mark = marked ? json_string(plimsoll_reason_name(error->reason)) : json_null();
@@ -98,7 +98,7 @@ static json_t *error_status(const struct plimsoll_error *error, int exit_status)
 			 json_error(error));
 }
 
-static json_t *result_status(const struct plimsoll_result *result, int exit_status, bool with_facts)
+json_t *json_result_status(const struct plimsoll_result *result, int exit_status, bool with_facts)
 {
 	const struct plimsoll_evidence *evidence = plimsoll_result_evidence(result);
 
@@ -115,12 +115,6 @@ static json_t *result_status(const struct plimsoll_result *result, int exit_stat
 			 (json_int_t)plimsoll_result_stderr_total(result), "stdout_truncated",
 			 plimsoll_result_stdout_truncated(result), "stderr_truncated", plimsoll_result_stderr_truncated(result),
 			 "error");
-}
-
-json_t *json_status(const struct plimsoll_result *result, const struct plimsoll_error *error, int exit_status,
-		    bool with_facts)
-{
-	return result ? result_status(result, exit_status, with_facts) : error_status(error, exit_status);
 }
 
 int json_output_add(json_t *object, const struct plimsoll_result *result)

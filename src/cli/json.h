@@ -11,9 +11,9 @@
 
 /* Each returns a new reference, or NULL for want of memory. */
 
-/* The answer to the three questions. Either result or error is NULL. exit_status: what this program will exit with. */
-json_t *json_status(const struct plimsoll_result *result, const struct plimsoll_error *error, int exit_status,
-		    bool with_facts);
+/* The answer to the three questions, after a run and after none. exit_status: what this program will exit with. */
+json_t *json_result_status(const struct plimsoll_result *result, int exit_status, bool with_facts);
+json_t *json_error_status(const struct plimsoll_error *error, int exit_status);
 /* Adds stdout and stderr. 0 or -1. */
 int json_output_add(json_t *object, const struct plimsoll_result *result);
 json_t *json_evidence(const struct plimsoll_evidence *evidence, bool with_facts);

@@ -212,7 +212,7 @@ static int output_write(const struct run *run, const struct plimsoll_result *res
 
 	*ret_where = "stdout";
 	if (run->json) {
-		object = json_status(result, NULL, status, run->evidence);
+		object = json_result_status(result, status, run->evidence);
 		if (object && json_output_add(object, result) < 0) {
 			json_decref(object);
 			object = NULL;
@@ -226,11 +226,15 @@ static int output_write(const struct run *run, const struct plimsoll_result *res
 	return print_bytes(STDERR_FILENO, err, err_len);
 }
 
-static int status_write(const struct run *run, const struct plimsoll_result *result, const struct plimsoll_error *error,
-			int status)
+/* Writes object to --status-fd, or drops it when there is none. The exit code. */
+static int status_write(const struct run *run, json_t *object, int status)
 {
-	int rc = run->status_fd < 0 ? 0 : json_write(run->status_fd, json_status(result, error, status, run->evidence));
+	int rc = 0;
 
+	if (run->status_fd >= 0)
+		rc = json_write(run->status_fd, object);
+	else
+		json_decref(object);
 	if (rc == 0)
 		return status;
 	print_line("cannot write the status to descriptor %d: %s", run->status_fd, strerror(-rc));
@@ -240,11 +244,11 @@ static int status_write(const struct run *run, const struct plimsoll_result *res
 static int refusal_report(const struct run *run, const struct plimsoll_error *error)
 {
 	int status = print_failure(error);
-	int rc = run->json ? json_write(STDOUT_FILENO, json_status(NULL, error, status, false)) : 0;
+	int rc = run->json ? json_write(STDOUT_FILENO, json_error_status(error, status)) : 0;
 
 	if (rc < 0)
 		print_line("cannot write to stdout: %s", strerror(-rc));
-	return status_write(run, NULL, error, status);
+	return status_write(run, json_error_status(error, status), status);
 }
 
 static int result_report(const struct run *run, const struct plimsoll_result *result)
@@ -264,7 +268,7 @@ static int result_report(const struct run *run, const struct plimsoll_result *re
 		print_evidence(stderr, plimsoll_result_evidence(result));
 		fflush(stderr);
 	}
-	return status_write(run, result, NULL, status);
+	return status_write(run, json_result_status(result, status, run->evidence), status);
 }
 
 static int run_in(const struct run *run, struct plimsoll_context *context, struct plimsoll_cancel *cancel)

@@ -55,12 +55,12 @@ static int fd_read(int fd, struct source *source)
 static void failure_print(const char *path, int error)
 {
 	if (error == EINTR)
-		print_usage_error("run", "interrupted while reading %s", path);
+		print_usage_error("run", "interrupted while reading %.200s", path);
 	else if (error == EFBIG)
-		print_usage_error("run", "%s is longer than a program may be; at most %u bytes (256 KiB) are taken", path,
+		print_usage_error("run", "%.200s is longer than a program may be; at most %u bytes (256 KiB) are taken", path,
 				  SOURCE_MAX_BYTES - 1);
 	else
-		print_usage_error("run", "cannot read %s: %s; give a file that you may read, - for stdin, or -e CODE", path,
+		print_usage_error("run", "cannot read %.200s: %s; give a file that you may read, - for stdin, or -e CODE", path,
 				  strerror(error));
 }
 

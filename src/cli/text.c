@@ -62,7 +62,7 @@ char *text_utf8(const uint8_t *bytes, size_t len, size_t *ret_len)
 
 char *text_base64(const uint8_t *bytes, size_t len)
 {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
 	char *text = len > SIZE_MAX / 2 ? NULL : malloc((len + 2) / 3 * 4 + 1);
 	char *at = text;
 
@@ -77,8 +77,8 @@ char *text_base64(const uint8_t *bytes, size_t len)
 			group |= bytes[i + 2];
 		*at++ = digits[group >> 18];
 		*at++ = digits[group >> 12 & 63];
-		*at++ = i + 1 < len ? digits[group >> 6 & 63] : '=';
-		*at++ = i + 2 < len ? digits[group & 63] : '=';
+		*at++ = digits[i + 1 < len ? group >> 6 & 63 : 64];
+		*at++ = digits[i + 2 < len ? group & 63 : 64];
 	}
 	*at = 0;
 	return text;

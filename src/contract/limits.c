@@ -44,6 +44,9 @@ static int word_check(const struct pl_msg_run *run, struct plimsoll_error *error
 
 	if (run->floor[0] && plimsoll_tier_parse(run->floor, &tier) < 0)
 		return INVALID("floor \"%.40s\" is not a tier; the floors are process, container, kernel and vm", run->floor);
+	if (strlen(run->wall) > PL_WALL_MAX_BYTES)
+		return INVALID("wall \"%.40s\" and more is %zu bytes; give the name of a wall, or auto", run->wall,
+			       strlen(run->wall));
 	if (run->source > PLIMSOLL_SOURCE_MODULE)
 		return INVALID("source %u is not known; 0 is auto, 1 script, 2 module", run->source);
 	return 0;

@@ -14,7 +14,7 @@ int main(int argc, char **argv)
 	/* So that the C library looks for no time zone file; there is none, and asking is refused. */
 	static char time_zone[] = "TZ=UTC0";
 
-	pl_fault_set("guest", argc > 1 ? argv[1] : NULL);
+	pl_fault_set("guest", argc > 2 ? argv[2] : NULL);
 	if (putenv(time_zone) || pl_native_warm() < 0)
 		return PL_GUEST_EXIT_SYSTEM;
 	if (pl_sys_prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)

@@ -85,8 +85,7 @@ static int death_signal_set(const struct pl_jail_plan *plan)
 
 static int dumpable_clear(const struct pl_jail_plan *plan)
 {
-	(void)plan;
-	return pl_sys_prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	return pl_sys_prctl(PR_SET_DUMPABLE, plan->readable, 0, 0, 0);
 }
 
 static int stream_take(const struct pl_jail_plan *plan)

@@ -83,7 +83,8 @@ static void init_await(int gate_fd)
  * is left to tell it. */
 static _Noreturn void guest_become(struct pl_jail_plan *plan, const int gate[2])
 {
-	char *argv[] = { plan->guest_argv0, plan->fault[0] ? plan->fault : NULL, NULL }, *envp[] = { NULL };
+	char *mode = (char *)(plan->readable ? PL_GUEST_READABLE : PL_GUEST_HIDDEN), *envp[] = { NULL };
+	char *argv[] = { plan->guest_argv0, mode, plan->fault[0] ? plan->fault : NULL, NULL };
 	const char *step;
 	int rc;
 
@@ -158,7 +159,7 @@ int main(void)
 	rc = descriptors_claim(&plan);
 	if (rc < 0)
 		fail("claim descriptors", rc);
-	rc = pl_sys_prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	rc = plan.readable ? 0 : pl_sys_prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	if (rc == 0)
 		rc = pl_sys_prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	if (rc < 0)

@@ -149,10 +149,10 @@ int plimsoll_run(struct plimsoll_context *context, const struct plimsoll_request
 		 struct plimsoll_error *error)
 {
 	PL_NO_CANCEL;
-	struct plimsoll_request copy;
+	struct plimsoll_request copy = { 0 };
 	struct pl_msg_run run;
 	struct pl_question question = { .run = &run, .cancel_fd = -1 };
-	struct pl_answer answer;
+	struct pl_answer answer = { 0 };
 	int rc = context_check(context, ret, "run", error);
 
 	if (rc == 0)
@@ -177,7 +177,7 @@ int plimsoll_measure(struct plimsoll_context *context, const char *wall, struct 
 	struct pl_msg_measure measure = { .wall = or_empty(wall) };
 	struct pl_question question = { .measure = &measure, .cancel_fd = -1 };
 	struct plimsoll_evidence *evidence;
-	struct pl_answer answer;
+	struct pl_answer answer = { 0 };
 	int rc = context_check(context, ret, "measure", error);
 
 	if (rc == 0)
@@ -205,7 +205,7 @@ int plimsoll_doctor(struct plimsoll_context *context, struct plimsoll_doctor **r
 	PL_NO_CANCEL;
 	struct pl_question question = { .cancel_fd = -1 };
 	struct plimsoll_doctor *doctor;
-	struct pl_answer answer;
+	struct pl_answer answer = { 0 };
 	int rc = context_check(context, ret, "doctor", error);
 
 	if (rc == 0)

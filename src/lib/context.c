@@ -110,7 +110,7 @@ static int open_checked(const struct plimsoll_options *options, struct plimsoll_
 int plimsoll_open(const struct plimsoll_options *options, struct plimsoll_context **ret, struct plimsoll_error *error)
 {
 	PL_NO_CANCEL;
-	struct plimsoll_options copy;
+	struct plimsoll_options copy = { 0 };
 	struct plimsoll_context *context;
 	int rc;
 

@@ -14,6 +14,8 @@
 
 /* How often a CANCEL for which there was no memory is tried again. */
 #define CANCEL_RETRY_MS 10
+/* Generous, for a machine that is overwhelmed. */
+#define CANCEL_WITHIN_MS 10000
 /* A queue that had to grow beyond this gives its memory back when it is empty. */
 #define QUEUE_KEEP_BYTES (1024u * 1024u)
 
@@ -22,6 +24,7 @@ struct pl_call {
 	uint64_t first_byte; /* number of the message's first byte */
 	int wake_fd, cancel_fd;
 	bool cancel_due;     /* triggered, and CANCEL is not queued yet */
+	int64_t cancel_end_us; /* when the answer to it is overdue; 0: not triggered */
 	bool done;
 	enum pl_line_end end;
 	struct pl_answer answer;
@@ -184,6 +187,25 @@ static void cancel_queue(struct pl_line *line, struct pl_call *call)
 	pump_nudge(line, call);
 }
 
+static void cancel_take(struct pl_line *line, struct pl_call *call)
+{
+	call->cancel_fd = -1;
+	call->cancel_due = true;
+	call->cancel_end_us = pl_now_us() + line->cancel_within_ms * 1000LL;
+}
+
+/* How long the call may sleep. */
+static int call_timeout_ms(const struct pl_call *call)
+{
+	int64_t left_us = call->cancel_end_us - pl_now_us();
+
+	if (!call->cancel_end_us)
+		return -1;
+	if (call->cancel_due)
+		return CANCEL_RETRY_MS;
+	return left_us > 0 ? (int)(left_us / 1000) + 1 : 0;
+}
+
 static void wake_drain(const struct pl_call *call)
 {
 	uint64_t n;
@@ -205,20 +227,20 @@ static void call_step(struct pl_line *line, struct pl_call *call)
 	if (line->queue.len && !line->mute)
 		fds[2].events |= POLLOUT;
 	pthread_mutex_unlock(&line->mutex);
-	poll(fds, 3, call->cancel_due ? CANCEL_RETRY_MS : -1);
+	poll(fds, 3, call_timeout_ms(call));
 	pthread_mutex_lock(&line->mutex);
 	if (fds[0].revents)
 		wake_drain(call);
-	if (fds[1].revents) {
-		call->cancel_fd = -1;
-		call->cancel_due = true;
-	}
+	if (fds[1].revents)
+		cancel_take(line, call);
 	if (call->cancel_due && !call->done)
 		cancel_queue(line, call);
 	if (pump && fds[2].revents & POLLOUT)
 		line_flush(line);
 	if (pump && fds[2].revents & ~POLLOUT)
 		line_read(line, call);
+	if (!call->done && call->cancel_end_us && pl_now_us() >= call->cancel_end_us)
+		line_break(line);
 }
 
 static void pump_hand_over(struct pl_line *line)
@@ -309,7 +331,7 @@ int pl_line_init(struct pl_line *line, int fd)
 {
 	int rc;
 
-	*line = (struct pl_line){ .fd = fd };
+	*line = (struct pl_line){ .fd = fd, .cancel_within_ms = CANCEL_WITHIN_MS };
 	pl_buf_init(&line->queue, PL_LINE_QUEUE_MAX);
 	rc = pthread_mutex_init(&line->mutex, NULL);
 	if (rc)

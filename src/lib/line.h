@@ -36,6 +36,7 @@ struct pl_line {
 	bool broken;         /* nothing more will come */
 	bool mute;           /* nothing more can be sent; answers may still come */
 	size_t threads_n;    /* inside pl_line_call */
+	int cancel_within_ms; /* a CANCEL is answered at once; later, and the other end is stuck: the line is ended */
 	struct pl_call *calls, *pump;
 	uint64_t next_id;
 	struct pl_buf queue; /* still to be sent */

@@ -1,113 +1,114 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* spawn: see spawn.h.
  *
- * Theory of operation. exec sets a process's exit signal to SIGCHLD, whatever clone3 was told, so a supervisor that were our
+ * Theory of operation. exec sets a process's exit signal to SIGCHLD, whatever clone was told, so a supervisor that were our
  * child would be seen by the program's SIGCHLD handler and by its wait(). Hence a process in the middle: it is made with exit
- * signal 0, never execs, forks the supervisor and ends. The middle is reaped here through its pidfd with __WALL, which no
+ * signal 0, never execs, makes the supervisor and ends. The middle is reaped here through its pidfd with __WALL, which no
  * plain wait() asks for. The supervisor then belongs to init (or to the nearest subreaper), and its end is seen on the socket.
  *
- * Between clone3 and exec only system calls are made: other threads of the program may hold any lock of the C library.
- * Signals are blocked from before clone3 until the new process has default dispositions, so no handler of the program ever
- * runs in a copy of it. */
+ * Both are made as vfork does it: they share our memory, on stacks of their own, and this thread stands still until the
+ * supervisor has been executed or has failed to be. So a program of many gigabytes is not copied, page table by page table,
+ * and what went wrong is simply written down in a struct of ours. The price is care in what runs there (everything marked
+ * CHILD): system calls only, and raw ones, since the C library's functions may take locks that another thread holds, and a
+ * sanitizer's may keep books about us. Signals are blocked from before the first clone until the supervisor has default
+ * dispositions, so no handler of the program ever runs in one of the two. */
 #include "spawn.h"
 
 #include "base/fd.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/close_range.h>
-#include <linux/sched.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define CHILD __attribute__((no_sanitize("address", "thread", "undefined")))
+
+/* Each of the two stacks; what runs on them needs a few hundred bytes. */
+#define STACK_BYTES (64u * 1024u)
 /* Where the descriptors are moved first, so that putting one in its place cannot run over another. */
 #define FD_SPARE 10
 #define FD_LINE 3
-#define FD_REPORT 4
+
+/* The C library's own other name for clone. Thread sanitizers replace the first by one that takes every clone for a fork, and
+ * stumble over one that shares memory; a program that embeds us may be built with one. */
+int __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
 
 struct spawn {
 	const char *path;
-	char *argv[2];
-	int line_fd, null_fd, report_fd;
+	char *argv[2], *environment[1];
+	int line_fd, null_fd;
+	uint8_t *stacks;
+	/* Written by the two, read here when they are through. */
+	const char *volatile step;
+	volatile int error;
 };
 
-static _Noreturn void child_fail(int report_fd, const char *step, size_t step_size)
+CHILD static void child_fail(struct spawn *spawn, const char *step)
 {
-	struct pl_spawn_report report = { .error = errno };
-	ssize_t n;
-
-	for (size_t i = 0; i < step_size && i < sizeof report.step; i++)
-		report.step[i] = step[i];
-	do
-		n = write(report_fd, &report, sizeof report);
-	while (n < 0 && errno == EINTR);
-	_exit(127);
+	spawn->error = errno;
+	spawn->step = step;
+	for (;;)
+		syscall(SYS_exit_group, 127);
 }
 
-#define CHILD_FAIL(fd, step) child_fail(fd, step, sizeof(step))
-
-/* Ignored signals would stay ignored across exec. The two that the C library keeps for itself cannot be set here and are
- * never ignored. */
-static void child_signals_reset(void)
+/* Ignored signals would stay ignored across exec. The kernel's struct sigaction for the default is zeros, on every machine. */
+CHILD static void child_signals_reset(struct spawn *spawn)
 {
-	struct sigaction action = { .sa_handler = SIG_DFL };
-	sigset_t none;
+	static const uint64_t zeros[16];
 
 	for (int sig = 1; sig < _NSIG; sig++)
-		if (sig != SIGKILL && sig != SIGSTOP)
-			sigaction(sig, &action, NULL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+		if (sig != SIGKILL && sig != SIGSTOP && syscall(SYS_rt_sigaction, sig, zeros, NULL, _NSIG / 8) < 0)
+			child_fail(spawn, "rt_sigaction");
+	if (syscall(SYS_rt_sigprocmask, SIG_SETMASK, zeros, NULL, _NSIG / 8) < 0)
+		child_fail(spawn, "rt_sigprocmask");
 }
 
-static void child_descriptors_place(const struct spawn *spawn)
+CHILD static void child_descriptors_place(struct spawn *spawn)
 {
-	int report = fcntl(spawn->report_fd, F_DUPFD_CLOEXEC, FD_SPARE);
-	int line = fcntl(spawn->line_fd, F_DUPFD_CLOEXEC, FD_SPARE);
-	int null = fcntl(spawn->null_fd, F_DUPFD_CLOEXEC, FD_SPARE);
+	int line = (int)syscall(SYS_fcntl, spawn->line_fd, F_DUPFD, FD_SPARE);
+	int null = (int)syscall(SYS_fcntl, spawn->null_fd, F_DUPFD, FD_SPARE);
 
-	if (report < 0 || line < 0 || null < 0)
-		CHILD_FAIL(spawn->report_fd, "fcntl");
-	if (dup2(line, FD_LINE) < 0 || dup3(report, FD_REPORT, O_CLOEXEC) < 0)
-		CHILD_FAIL(report, "dup2");
-	for (int fd = 0; fd < FD_LINE; fd++)
-		if (dup2(null, fd) < 0)
-			CHILD_FAIL(FD_REPORT, "dup2");
-	if (syscall(SYS_close_range, FD_REPORT + 1, ~0u, 0) < 0)
-		CHILD_FAIL(FD_REPORT, "close_range");
+	if (line < 0 || null < 0)
+		child_fail(spawn, "fcntl");
+	for (int fd = 0; fd <= FD_LINE; fd++)
+		if (syscall(SYS_dup3, fd == FD_LINE ? line : null, fd, 0) < 0)
+			child_fail(spawn, "dup3");
+	if (syscall(SYS_close_range, FD_LINE + 1, ~0u, 0) < 0)
+		child_fail(spawn, "close_range");
 }
 
-static _Noreturn void child_exec(const struct spawn *spawn)
+CHILD static int child_main(void *data)
 {
-	char *environment[] = { NULL };
+	struct spawn *spawn = data;
 
-	child_signals_reset();
-	child_descriptors_place(spawn);
 	/* A session of its own: Ctrl-C on the program's terminal is the program's to answer. */
-	if (setsid() < 0)
-		CHILD_FAIL(FD_REPORT, "setsid");
-	if (chdir("/") < 0)
-		CHILD_FAIL(FD_REPORT, "chdir");
-	execve(spawn->path, spawn->argv, environment);
-	CHILD_FAIL(FD_REPORT, "execve");
+	if (syscall(SYS_setsid) < 0)
+		child_fail(spawn, "setsid");
+	child_signals_reset(spawn);
+	child_descriptors_place(spawn);
+	if (syscall(SYS_chdir, "/") < 0)
+		child_fail(spawn, "chdir");
+	syscall(SYS_execve, spawn->path, spawn->argv, spawn->environment);
+	child_fail(spawn, "execve");
+	return 127;
 }
 
-static _Noreturn void middle_run(const struct spawn *spawn)
+CHILD static int middle_main(void *data)
 {
-	struct clone_args args = { .exit_signal = SIGCHLD };
-	long pid = syscall(SYS_clone3, &args, sizeof args);
+	struct spawn *spawn = data;
 
-	if (pid == 0)
-		child_exec(spawn);
-	if (pid < 0)
-		CHILD_FAIL(spawn->report_fd, "clone3");
-	_exit(0);
+	if (__clone(child_main, spawn->stacks + 2 * STACK_BYTES, CLONE_VM | CLONE_VFORK | SIGCHLD, spawn) < 0)
+		child_fail(spawn, "clone");
+	syscall(SYS_exit_group, 0);
+	return 0;
 }
 
 /* Somebody in the program who waits with __WALL may have been faster (ECHILD); it has ended then too. */
@@ -121,55 +122,73 @@ static void middle_reap(int pidfd)
 	while (rc < 0 && errno == EINTR);
 }
 
-static int middle_start(const struct spawn *spawn)
+/* 0 when the supervisor has been executed. */
+static int middle_run(struct spawn *spawn)
 {
-	int pidfd = -1;
-	struct clone_args args = {
-		.flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND,
-		.pidfd = (uint64_t)(uintptr_t)&pidfd,
-	};
 	sigset_t all, before;
-	long pid;
-	int rc = 0;
+	int pidfd = -1, error;
+	pid_t pid;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pid = syscall(SYS_clone3, &args, sizeof args);
-	if (pid == 0)
-		middle_run(spawn);
-	if (pid < 0)
-		rc = -errno;
+	/* The lowest byte of the flags is the exit signal: none. */
+	pid = __clone(middle_main, spawn->stacks + STACK_BYTES, CLONE_VM | CLONE_VFORK | CLONE_PIDFD, spawn, &pidfd);
+	error = errno;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (rc == 0) {
-		middle_reap(pidfd);
-		close(pidfd);
+	if (pid < 0) {
+		spawn->step = "clone";
+		return -error;
 	}
-	return rc;
+	middle_reap(pidfd);
+	close(pidfd);
+	return -spawn->error;
 }
 
-int pl_spawn(const char *path, const char *argv0, int *ret_line_fd, int *ret_report_fd)
+static int stacks_make(struct spawn *spawn)
 {
-	struct spawn spawn = { .path = path, .argv = { (char *)argv0, NULL }, .line_fd = -1, .null_fd = -1, .report_fd = -1 };
-	int line[2] = { -1, -1 }, report[2] = { -1, -1 };
-	int rc = 0;
+	void *stacks = mmap(NULL, 2 * STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
 
-	spawn.null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (spawn.null_fd < 0 || pipe2(report, O_CLOEXEC) < 0 ||
-	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line) < 0)
-		rc = -errno;
-	spawn.line_fd = line[1];
-	spawn.report_fd = report[1];
+	spawn->step = "mmap";
+	if (stacks == MAP_FAILED)
+		return -errno;
+	spawn->stacks = stacks;
+	return 0;
+}
+
+static int descriptors_make(struct spawn *spawn, int *ret_line_fd)
+{
+	int line[2];
+
+	spawn->step = "open /dev/null";
+	spawn->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (spawn->null_fd < 0)
+		return -errno;
+	spawn->step = "socketpair";
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line) < 0)
+		return -errno;
+	*ret_line_fd = line[0];
+	spawn->line_fd = line[1];
+	return 0;
+}
+
+int pl_spawn(const char *path, const char *argv0, int *ret_line_fd, const char **ret_step)
+{
+	struct spawn spawn = { .path = path, .argv = { (char *)argv0 }, .line_fd = -1, .null_fd = -1 };
+	int line_fd = -1;
+	int rc = stacks_make(&spawn);
+
 	if (rc == 0)
-		rc = middle_start(&spawn);
-	if (rc == 0) {
-		*ret_line_fd = line[0];
-		*ret_report_fd = report[0];
-		line[0] = report[0] = -1;
-	}
+		rc = descriptors_make(&spawn, &line_fd);
+	if (rc == 0)
+		rc = middle_run(&spawn);
+	if (spawn.stacks)
+		munmap(spawn.stacks, 2 * STACK_BYTES);
 	pl_fd_close(&spawn.null_fd);
-	for (int i = 0; i < 2; i++) {
-		pl_fd_close(&line[i]);
-		pl_fd_close(&report[i]);
-	}
+	pl_fd_close(&spawn.line_fd);
+	if (rc == 0)
+		*ret_line_fd = line_fd;
+	else
+		pl_fd_close(&line_fd);
+	*ret_step = spawn.step;
 	return rc;
 }

@@ -30,7 +30,7 @@
 
 struct greeting {
 	const char *path;
-	int line_fd, report_fd;
+	int line_fd;
 	int64_t end_us;
 	uint8_t bytes[PL_MSG_HEADER_LEN + GREETING_MAX_BYTES];
 	size_t len;
@@ -43,63 +43,20 @@ static const char *error_text(int number)
 	return text ? text : "unknown error";
 }
 
-/* The start failed after all: the child says with what. The report's end alone says nothing. */
-static int report_take(struct greeting *g, struct plimsoll_error *error)
-{
-	struct pl_spawn_report report;
-	ssize_t n;
-
-	do
-		n = read(g->report_fd, &report, sizeof report);
-	while (n < 0 && errno == EINTR);
-	if (n != (ssize_t)sizeof report) {
-		pl_fd_close(&g->report_fd);
-		return 0;
-	}
-	report.step[sizeof report.step - 1] = 0;
-	if (strcmp(report.step, "execve") == 0)
-		return ENVIRONMENT("cannot start %.200s: %s; install the helper programs there, or name their directory in "
-				   "libexec_dir",
-				   g->path, error_text(report.error));
-	return ENVIRONMENT("cannot start %.200s: %s: %s", g->path, report.step, error_text(report.error));
-}
-
-static int line_ended(struct greeting *g, struct plimsoll_error *error)
-{
-	int rc = 0;
-
-	/* The report is written before the descriptors of the failed child are closed. */
-	if (g->report_fd >= 0)
-		rc = report_take(g, error);
-	if (rc < 0)
-		return rc;
-	return ENVIRONMENT("%.200s ended before it was ready; is it the supervisor of this plimsoll?", g->path);
-}
-
 /* Waits until the line is readable: 0, or the error that ends the start. */
-static int greeting_wait(struct greeting *g, struct plimsoll_error *error)
+static int greeting_wait(const struct greeting *g, struct plimsoll_error *error)
 {
-	for (;;) {
-		struct pollfd fds[2] = {
-			{ .fd = g->line_fd, .events = POLLIN },
-			{ .fd = g->report_fd, .events = POLLIN },
-		};
+	struct pollfd pfd = { .fd = g->line_fd, .events = POLLIN };
+	int rc;
+
+	do {
 		int64_t left_us = g->end_us - pl_now_us();
-		int rc;
 
 		if (left_us <= 0)
 			return ENVIRONMENT("%.200s was not ready within %d ms", g->path, OPENED_WITHIN_MS);
-		rc = poll(fds, 2, (int)(left_us / 1000) + 1);
-		if (rc < 0 && errno != EINTR)
-			return ENVIRONMENT("cannot wait for the supervisor: %s", error_text(errno));
-		if (rc > 0 && fds[1].revents) {
-			rc = report_take(g, error);
-			if (rc < 0)
-				return rc;
-		}
-		if (rc >= 0 && fds[0].revents)
-			return 0;
-	}
+		rc = poll(&pfd, 1, (int)(left_us / 1000) + 1);
+	} while (rc == 0 || (rc < 0 && errno == EINTR));
+	return rc < 0 ? ENVIRONMENT("cannot wait for the supervisor: %s", error_text(errno)) : 0;
 }
 
 /* Reads until g->bytes holds want bytes. */
@@ -115,7 +72,7 @@ static int greeting_read(struct greeting *g, size_t want, struct plimsoll_error 
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			continue;
 		if (n <= 0)
-			return line_ended(g, error);
+			return ENVIRONMENT("%.200s ended before it was ready; is it the supervisor of this plimsoll?", g->path);
 		g->len += (size_t)n;
 	}
 	return 0;
@@ -190,24 +147,33 @@ static int open_send(int line_fd, struct pl_msg_open *open, struct plimsoll_erro
 	return 0;
 }
 
+static int spawn_failed(int rc, const char *step, const char *path, struct plimsoll_error *error)
+{
+	if (strcmp(step, "execve") == 0)
+		return ENVIRONMENT("cannot start %.200s: %s; install the helper programs there, or name their directory in "
+				   "libexec_dir",
+				   path, error_text(-rc));
+	return ENVIRONMENT("cannot start %.200s: %s: %s", path, step, error_text(-rc));
+}
+
 int pl_start(const char *libexec_dir, struct pl_msg_open *open, struct plimsoll_error *error)
 {
 	char path[PATH_MAX];
-	struct greeting g = { .path = path, .line_fd = -1, .report_fd = -1 };
+	struct greeting g = { .path = path, .line_fd = -1 };
 	int n = snprintf(path, sizeof path, "%s/" SUPERVISOR_NAME, libexec_dir);
+	const char *step;
 	int rc;
 
 	if (n < 0 || (size_t)n >= sizeof path)
 		return pl_error(error, PLIMSOLL_ERROR_INVALID, PLIMSOLL_REASON_REQUEST, "check options",
 				"libexec_dir is longer than a path may be (%d bytes)", PATH_MAX);
-	rc = pl_spawn(path, SUPERVISOR_NAME, &g.line_fd, &g.report_fd);
+	rc = pl_spawn(path, SUPERVISOR_NAME, &g.line_fd, &step);
 	if (rc < 0)
-		return ENVIRONMENT("cannot start %.200s: %s", path, error_text(-rc));
+		return spawn_failed(rc, step, path, error);
 	g.end_us = pl_now_us() + OPENED_WITHIN_MS * 1000LL;
 	rc = open_send(g.line_fd, open, error);
 	if (rc == 0)
 		rc = answer_take(&g, open->build_id, error);
-	pl_fd_close(&g.report_fd);
 	if (rc < 0) {
 		pl_fd_close(&g.line_fd);
 		return rc;

@@ -11,7 +11,7 @@
 #include <sys/ptrace.h>
 #include <time.h>
 
-#define STOP_TIMEOUT_NS 50000000
+#define STOP_TIMEOUT_NS 500000000 /* on a busy machine the task has to get its turn first */
 #define STOP_SPIN_NS 300000 /* as a rule it takes some ten microseconds, less than the shortest sleep */
 #define FILTERS_MAX 32
 #define TRACER_STACK_LEN 65536

@@ -294,10 +294,14 @@ static void out_flush(struct box *box)
 
 		if (n == -EAGAIN)
 			break;
-		if (n < 0) { /* it has ended; its stream's end says so next */
+		if (n < 0) {
 			box->job_lost = true;
 			pl_buf_fini(&box->out);
-			break;
+			if (n == -EPIPE || n == -ECONNRESET)
+				break; /* it has ended; its stream's end says so next */
+			box_fail_text(box, PLIMSOLL_ERROR_GUEST, PLIMSOLL_REASON_NONE, "dispatch",
+				      "the job could not be written: %s", strerror((int)-n));
+			return;
 		}
 		pl_buf_consume(&box->out, (size_t)n);
 	}

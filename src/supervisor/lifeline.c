@@ -48,6 +48,7 @@ static void message_take(struct supervisor *s, const struct pl_msg_header *heade
 	struct pl_msg_run run;
 	struct pl_msg_measure measure;
 
+	pl_fault_load("supervisor", s->helpers_fd, s->env.fault, sizeof s->env.fault);
 	if (header->type == PL_MSG_OPEN) {
 		open_answer(s, header->id, payload, header->payload_len);
 	} else if (!s->line.opened) {
@@ -133,6 +134,34 @@ void lifeline_answer_error(struct supervisor *s, uint64_t id, const struct plims
 		s->ending = true;
 }
 
+static void caller_ended(struct pl_source *source, uint32_t events)
+{
+	struct supervisor *s = source->owner;
+
+	(void)events;
+	s->ending = true;
+}
+
+/* A child that the caller forked holds the lifeline too, without a right to it (the library refuses it). So the end of the
+ * process that made the socket counts as its end. -ESRCH: it ended before we looked. A caller whose pid means nothing here (0)
+ * is not watched. */
+static int caller_watch(struct supervisor *s)
+{
+	struct ucred caller;
+	socklen_t len = sizeof caller;
+	int fd;
+
+	if (getsockopt(PL_LIFELINE_FD, SOL_SOCKET, SO_PEERCRED, &caller, &len) < 0)
+		return -errno;
+	if (caller.pid <= 0)
+		return 0;
+	fd = pl_sys_pidfd_open(caller.pid);
+	if (fd < 0)
+		return fd;
+	s->line.caller = (struct pl_source){ .fd = -1, .ready = caller_ended, .owner = s };
+	return pl_loop_add(&s->loop, &s->line.caller, fd, EPOLLIN);
+}
+
 int lifeline_open(struct supervisor *s)
 {
 	struct stat st;
@@ -147,7 +176,8 @@ int lifeline_open(struct supervisor *s)
 	pl_buf_init(&s->line.in, IN_MAX + READ_CHUNK);
 	pl_buf_init(&s->line.out, OUT_MAX);
 	s->line.source = (struct pl_source){ .fd = -1, .ready = line_ready, .owner = s };
-	return pl_loop_add(&s->loop, &s->line.source, PL_LIFELINE_FD, EPOLLIN);
+	rc = pl_loop_add(&s->loop, &s->line.source, PL_LIFELINE_FD, EPOLLIN);
+	return rc < 0 ? rc : caller_watch(s);
 }
 
 void lifeline_close(struct supervisor *s)

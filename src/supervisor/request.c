@@ -28,11 +28,12 @@ static bool slot_usable(const struct slot *slot)
 static int slot_refused(const struct slot *slot, struct plimsoll_error *error)
 {
 	if (!slot->available)
-		return pl_error(error, PLIMSOLL_ERROR_ENVIRONMENT, PLIMSOLL_REASON_ENVIRONMENT, "choose wall",
-				"the %s wall cannot be had here: %s; %s", slot->wall->name, slot->found, slot->remedy);
-	pl_error(error, PLIMSOLL_ERROR_ENVIRONMENT, PLIMSOLL_REASON_ENVIRONMENT, "choose wall",
-		 "the %s wall is out of service: fact %s was contradicted; it returns when a spare sandbox measures right",
-		 slot->wall->name, slot->out_fact);
+		pl_error(error, PLIMSOLL_ERROR_ENVIRONMENT, PLIMSOLL_REASON_ENVIRONMENT, "choose wall",
+			 "the %s wall cannot be had here: %s; %s", slot->wall->name, slot->found, slot->remedy);
+	else
+		pl_error(error, PLIMSOLL_ERROR_ENVIRONMENT, PLIMSOLL_REASON_ENVIRONMENT, "choose wall",
+			 "the %s wall is out of service: fact %s was contradicted; it returns when a spare sandbox measures right",
+			 slot->wall->name, slot->out_fact);
 	snprintf(error->fact, sizeof error->fact, "%s", slot->out_fact);
 	return error->code;
 }
@@ -161,10 +162,8 @@ void request_run(struct supervisor *s, uint64_t id, const struct pl_msg_run *msg
 	struct request *r = NULL;
 	struct pl_limits limits;
 	struct slot *slot = NULL;
-	int rc;
+	int rc = pl_request_check(msg, &error);
 
-	pl_fault_load("supervisor", s->helpers_fd, s->env.fault, sizeof s->env.fault);
-	rc = pl_request_check(msg, &error);
 	if (rc == 0)
 		rc = pl_limits_fill(msg, &s->settings, &limits, &error);
 	if (rc == 0)

@@ -125,26 +125,10 @@ static int filters_start(struct supervisor *s, struct plimsoll_error *error)
 	return 0;
 }
 
-/* Room for every namespace that can be held at once: a box is a jail, and some may be leaving while others come. */
-static int registry_make(struct supervisor *s)
-{
-	size_t n = ((size_t)s->settings.runs_max + s->settings.pool) * 2 + 16;
-
-	for (int i = 0; i < PL_NS_N; i++) {
-		s->env.held_ns[i] = pl_calloc(n, sizeof **s->env.held_ns);
-		if (!s->env.held_ns[i])
-			return -ENOMEM;
-		s->env.held_ns_capacity[i] = n;
-	}
-	return 0;
-}
-
 static int host_start(struct supervisor *s, struct plimsoll_error *error)
 {
 	int rc = host_look(&s->env);
 
-	if (rc == 0)
-		rc = registry_make(s);
 	if (rc == 0)
 		rc = pl_cgroup_find(&s->cgroups, NULL, 0);
 	if (rc < 0)
@@ -160,7 +144,10 @@ static void walls_start(struct supervisor *s)
 	for (size_t i = 0; i < PL_WALLS_N; i++) {
 		struct slot *slot = &s->slots[i];
 
+		s->env.missing_fact = NULL;
 		slot->available = slot->wall->start(&s->env, &slot->state, slot->found, slot->remedy) == 0;
+		if (!slot->available && s->env.missing_fact)
+			snprintf(slot->out_fact, sizeof slot->out_fact, "%s", s->env.missing_fact);
 		if (slot->available)
 			pl_policy_digest(slot->wall->profile(slot->state), slot->policy);
 	}
@@ -226,8 +213,6 @@ void supervisor_stop(struct supervisor *s)
 		pl_cgroup_host_close(&s->cgroups);
 	pl_ids_close(s->env.ids);
 	pl_free(s->filters);
-	for (int i = 0; i < PL_NS_N; i++)
-		pl_free(s->env.held_ns[i]);
 	pl_fd_close(&s->signals.fd);
 	pl_fd_close(&s->helpers_fd);
 	pl_loop_fini(&s->loop);

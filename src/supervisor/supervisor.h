@@ -30,7 +30,7 @@ struct slot {
 	unsigned waiting, filling; /* boxes of the pool: at the gate, on their way there */
 	/* A fact was contradicted: no run until a spare sandbox passes. */
 	bool out_of_service;
-	char out_fact[32];
+	char out_fact[32]; /* that fact, or the one for want of which the wall is not available */
 	int64_t probe_us, probe_wait_us; /* when the next spare is opened; how long after a failed one */
 	bool probing;
 };
@@ -78,6 +78,7 @@ struct box {
 struct lifeline {
 	struct supervisor *supervisor;
 	struct pl_source source;
+	struct pl_source caller; /* pidfd of the process that made the socket */
 	struct pl_buf in, out;
 	bool opened;
 };

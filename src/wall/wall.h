@@ -72,10 +72,8 @@ struct pl_wall_env {
 	char own_groups[128];             /* the supplementary groups that an ordinary user cannot drop, as /proc prints them */
 	char host_view[64];               /* "initial pid namespace, /proc unmasked", or what it is instead */
 	int host_view_error;              /* 0, or why facts cannot be had from here */
+	const char *missing_fact;         /* set by a wall's start that fails for want of a fact: its name */
 	char fault[64];                   /* test builds: the failure to inject */
-	/* Every namespace of every sandbox that is held, one list per kind, for the predicate "private". */
-	uint64_t *held_ns[PL_NS_N];
-	size_t held_ns_n[PL_NS_N], held_ns_capacity[PL_NS_N];
 	/* Called by walls. challenge: nobody but the guest holds the stream any more. failed: it cannot be opened; error has the cause as a reason. ended: the guest's end is known. */
 	void (*challenge)(struct pl_sandbox *sandbox);
 	void (*failed)(struct pl_sandbox *sandbox, const struct plimsoll_error *error);

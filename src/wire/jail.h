@@ -21,6 +21,10 @@
 #define PL_LAUNCH_EXTRA_MAX 4
 #define PL_GUEST_STREAM_FD 0
 
+/* The guest's arguments: its name, one of these, and in test builds the failure to inject. */
+#define PL_GUEST_READABLE "readable" /* stay dumpable */
+#define PL_GUEST_HIDDEN "hidden"
+
 #define PL_JAIL_FILTER_MAX 400
 #define PL_JAIL_RLIMIT_MAX 12
 #define PL_JAIL_STEP_LEN 32
@@ -39,6 +43,7 @@ struct pl_jail_plan {
 	char build_id[64];
 	uint32_t has_mount_namespace;  /* 0: the process wall where no user namespace can be had; no root is built then */
 	uint32_t guest_uid, guest_gid; /* ids inside the user namespace; UINT32_MAX: leave as they are */
+	uint32_t readable;             /* 1: stay dumpable, since the supervisor could not read what it measures otherwise */
 	uint32_t landlock;             /* 1: forbid every file and TCP access, as far as the kernel's Landlock goes */
 	uint32_t extra_n;              /* descriptors besides the stream, at most PL_LAUNCH_EXTRA_MAX */
 	uint64_t tmp_bytes;            /* size of the writable noexec tmpfs at /tmp; 0: none */

@@ -12,7 +12,7 @@ static int take_descriptor(int stream_fd)
 
 	if (r < 0)
 		return r;
-	return pl_sabotage("fd.open") ? 0 : pl_sys_close_range(PL_GUEST_STREAM_FD + 1, ~0u);
+	return pl_sabotage("fd.open") ? close(stream_fd) : pl_sys_close_range(PL_GUEST_STREAM_FD + 1, ~0u);
 }
 
 static int die_with_parent(pid_t zygote)
@@ -32,7 +32,7 @@ static int forbid_processes(void)
 	return pl_sabotage("limit.pids") ? 0 : pl_sys_prlimit(0, RLIMIT_NPROC, &one, NULL);
 }
 
-int pl_confine(int stream_fd, pid_t zygote)
+int pl_confine(int stream_fd, pid_t zygote, bool readable)
 {
 	int r = take_descriptor(stream_fd);
 
@@ -44,7 +44,7 @@ int pl_confine(int stream_fd, pid_t zygote)
 	r = forbid_processes();
 	if (r < 0)
 		return r;
-	r = pl_sys_prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	r = readable ? 0 : pl_sys_prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	if (r < 0)
 		return r;
 	return pl_filter_load();

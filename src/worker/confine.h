@@ -4,10 +4,11 @@
 #ifndef PL_WORKER_CONFINE_H
 #define PL_WORKER_CONFINE_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 /* Makes stream_fd the only descriptor, as PL_GUEST_STREAM_FD, and drops the rest; -errno when any step fails. zygote is the
- * parent's pid: a worker whose parent has died meanwhile ends. */
-int pl_confine(int stream_fd, pid_t zygote);
+ * parent's pid: a worker whose parent has died meanwhile ends. readable: it stays dumpable. */
+int pl_confine(int stream_fd, pid_t zygote, bool readable);
 
 #endif

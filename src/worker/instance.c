@@ -29,7 +29,7 @@ static PL_WASM_INSTANCE instance;
 static uintptr_t stack_floor;
 
 /* The generated code calls this instead of unwinding. */
-void pl_wasm_trap(int code)
+void pl_wasm_trap(wasm_rt_trap_t code)
 {
 	(void)code;
 	__builtin_trap();

@@ -18,9 +18,12 @@
 
 #define CONTROL_FD PL_GUEST_STREAM_FD
 
+/* Where there is no user namespace and the supervisor is an ordinary user, it can read only what is dumpable. */
+static bool readable;
+
 static void __attribute__((noreturn)) work(int stream_fd, pid_t zygote)
 {
-	if (pl_confine(stream_fd, zygote) < 0)
+	if (pl_confine(stream_fd, zygote, readable) < 0)
 		_exit(PL_GUEST_EXIT_SYSTEM);
 	pl_session_main(PL_GUEST_STREAM_FD, &pl_instance_engine);
 }
@@ -132,7 +135,8 @@ int main(int argc, char **argv)
 	const struct pl_zygote_message ready = { .kind = PL_ZYGOTE_READY };
 	int child_fd, r;
 
-	pl_fault_set("guest", argc > 1 ? argv[1] : NULL);
+	readable = argc > 1 && strcmp(argv[1], PL_GUEST_READABLE) == 0;
+	pl_fault_set("guest", argc > 2 ? argv[2] : NULL);
 	if (putenv(time_zone) || pl_instance_warm() < 0)
 		return PL_GUEST_EXIT_SYSTEM;
 	child_fd = open_child_signal();

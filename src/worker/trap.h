@@ -4,6 +4,8 @@
 #ifndef PL_WORKER_TRAP_H
 #define PL_WORKER_TRAP_H
 
-void pl_wasm_trap(int code) __attribute__((noreturn));
+#include "wasm-rt.h"
+
+void pl_wasm_trap(wasm_rt_trap_t code) __attribute__((noreturn));
 
 #endif

@@ -560,6 +560,7 @@ static void test_close_beside_a_forked_child(void **state)
 	(void)state;
 	assert_true(pid >= 0);
 	if (pid == 0) {
+		alarm(30); /* should this test fail before it ends it */
 		pause();
 		_exit(0);
 	}

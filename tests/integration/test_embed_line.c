@@ -387,6 +387,28 @@ static void test_cancel(void **state)
 	ends_close(&ends);
 }
 
+/* The other end stands still. Cancelling ends the call all the same, and with it the line. */
+static void test_cancel_is_not_answered(void **state)
+{
+	struct asker askers[2];
+	struct heard heard;
+	struct ends ends;
+	int cancel_fd = eventfd(1, EFD_CLOEXEC);
+
+	(void)state;
+	ends_open(&ends);
+	ends.line.cancel_within_ms = 100;
+	asker_start(&askers[0], &ends, 0, 10, 1);
+	assert_true(peer_hear(ends.peer, &heard));
+	free(heard.payload);
+	askers[1] = (struct asker){ .line = &ends.line, .code_len = 9, .rounds = 1, .rc = 99, .cancel_fd = cancel_fd };
+	assert_int_equal(pthread_create(&askers[1].thread, NULL, asker_main, &askers[1]), 0);
+	for (int i = 0; i < 2; i++)
+		asker_expect(&askers[i], PL_LINE_LOST);
+	close(cancel_fd);
+	ends_close(&ends);
+}
+
 static void test_close_ends_calls(void **state)
 {
 	struct asker askers[4];
@@ -475,6 +497,7 @@ int main(void)
 		cmocka_unit_test(test_answered_then_dead),
 		cmocka_unit_test(test_garbage),
 		cmocka_unit_test(test_cancel),
+		cmocka_unit_test(test_cancel_is_not_answered),
 		cmocka_unit_test(test_close_ends_calls),
 		cmocka_unit_test(test_no_memory),
 	};

@@ -139,7 +139,8 @@ static int container_start(struct pl_wall_env *env, void **ret_state, char found
 		return rc;
 	}
 	if (env->host_view_error) {
-		snprintf(found, PL_WALL_TEXT_LEN, "facts cannot be read from here: %s", env->host_view);
+		env->missing_fact = "host.view";
+		snprintf(found, PL_WALL_TEXT_LEN, "fact host.view, from where facts are read: %s", env->host_view);
 		snprintf(remedy, PL_WALL_TEXT_LEN, "run plimsoll in the host's pid namespace, with an unmasked /proc");
 		return env->host_view_error;
 	}
@@ -272,13 +273,6 @@ static int container_pin(struct pl_sandbox *sandbox, pid_t speaker, struct plims
 	return 0;
 }
 
-static int rlimit_put(const struct pl_proc *guest, int resource, uint64_t value)
-{
-	struct rlimit limit = { .rlim_cur = value, .rlim_max = value };
-
-	return pl_sys_prlimit(guest->pid, resource, &limit, NULL);
-}
-
 static int container_limit(struct pl_sandbox *sandbox)
 {
 	struct container *c = sandbox->own;
@@ -289,12 +283,13 @@ static int container_limit(struct pl_sandbox *sandbox)
 	if (c->wall->cgroup_memory)
 		rc = pl_cgroup_set_memory(&c->jail.cgroup, memory);
 	else
-		rc = rlimit_put(&c->guest, RLIMIT_AS, memory);
+		rc = pl_jail_limit(&c->jail, &c->guest, RLIMIT_AS, memory);
 	/* It was set when the cgroup was made, to this or, in test builds, to more. */
 	if (rc == 0 && c->wall->cgroup_pids && (pids != 2 || pl_sabotage_room(2) != 2))
 		rc = pl_cgroup_set_pids(&c->jail.cgroup, pids);
-	if (rc == 0 && !pl_sabotage("limit.cpu"))
-		rc = rlimit_put(&c->guest, RLIMIT_CPU, sandbox->limits.cpu_seconds);
+	/* In our own user namespace a limit takes CAP_SYS_RESOURCE, which a root may lack; that sabotage is not about limits. */
+	if (rc == 0 && !pl_sabotage("limit.cpu") && !pl_sabotage("ns.user"))
+		rc = pl_jail_limit(&c->jail, &c->guest, RLIMIT_CPU, sandbox->limits.cpu_seconds);
 	return rc;
 }
 
@@ -328,7 +323,9 @@ static bool container_halted(const struct pl_sandbox *sandbox)
 	const struct container *c = sandbox->own;
 	struct pl_proc_status status;
 
-	return !pl_proc_alive(&c->guest) || (pl_proc_status(&c->guest, &status) == 0 && status.state == 'T');
+	/* 't': it stands still in the hands of a tracer, of whom the facts will tell. */
+	return !pl_proc_alive(&c->guest) ||
+	       (pl_proc_status(&c->guest, &status) == 0 && (status.state == 'T' || status.state == 't'));
 }
 
 static void container_usage(const struct pl_sandbox *sandbox, int64_t *ret_cpu_us, uint64_t *ret_peak_bytes)

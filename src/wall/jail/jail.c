@@ -57,11 +57,11 @@ static void descriptors_place(const struct birth *b)
 }
 
 /* The parent sends the plan only when the id maps are written: to see it is to have ids. It stays in the socket. */
-static void maps_await(int control_fd)
+static void maps_await(void)
 {
 	char byte;
 
-	if (pl_sys_recv(control_fd, &byte, 1, MSG_PEEK) != 1)
+	if (pl_sys_recv(PL_LAUNCH_CONTROL_FD, &byte, 1, MSG_PEEK) != 1)
 		_exit(EXIT_BIRTH);
 }
 
@@ -80,10 +80,11 @@ static _Noreturn void child_become(const struct birth *b)
 
 	if (pl_cgroup_join_self(b->join_fds, b->join_n) < 0)
 		_exit(EXIT_BIRTH);
-	maps_await(b->control_fd);
+	/* Before waiting: with it goes our copy of the socket's other end, so that the parent's end is seen on it. */
+	descriptors_place(b);
+	maps_await();
 	if (b->user_namespace)
 		root_become(b);
-	descriptors_place(b);
 	(void)pl_sys_execveat(LAUNCH_IMAGE_FD, argv, envp);
 	_exit(EXIT_BIRTH);
 }
@@ -128,6 +129,7 @@ static void plan_fill(struct pl_jail_plan *plan, const struct pl_jail *jail, con
 	plan->guest_uid = plan->guest_gid = UINT32_MAX;
 	if (jail->id_first)
 		plan->guest_uid = plan->guest_gid = jail->namespaces & CLONE_NEWUSER ? 1 : jail->id_first + 1;
+	plan->readable = !jail->env->root && !(jail->namespaces & CLONE_NEWUSER);
 	plan->landlock = 1;
 	plan->extra_n = spec->extra_n;
 	plan->tmp_bytes = spec->tmp_bytes;
@@ -151,39 +153,15 @@ static int plan_send(struct pl_jail *jail, const struct pl_jail_spec *spec)
 	return n == sizeof plan ? 0 : -EIO;
 }
 
-/* Every namespace that init is in becomes known, so that no other sandbox's can be taken for private. */
-static int namespaces_register(struct pl_jail *jail)
+/* What our clone made, read while init cannot have moved: it waits for its plan. */
+static int namespaces_take(struct pl_jail *jail)
 {
-	struct pl_wall_env *env = jail->env;
+	int rc = 0;
 
-	for (int i = 0; i < PL_NS_N; i++) {
-		int rc;
-
-		if (!(jail->namespaces & pl_ns_flags[i]))
-			continue;
-		if (env->held_ns_n[i] == env->held_ns_capacity[i])
-			return -ENOBUFS;
-		rc = pl_proc_ns(&jail->init, i, &jail->ns[i]);
-		if (rc < 0)
-			return rc;
-		env->held_ns[i][env->held_ns_n[i]++] = jail->ns[i];
-	}
-	return 0;
-}
-
-static void namespaces_forget(struct pl_jail *jail)
-{
-	struct pl_wall_env *env = jail->env;
-
-	for (int i = 0; i < PL_NS_N; i++) {
-		for (size_t k = 0; jail->ns[i] && k < env->held_ns_n[i]; k++) {
-			if (env->held_ns[i][k] != jail->ns[i])
-				continue;
-			env->held_ns[i][k] = env->held_ns[i][--env->held_ns_n[i]];
-			break;
-		}
-		jail->ns[i] = 0;
-	}
+	for (int i = 0; i < PL_NS_N && rc == 0; i++)
+		if (jail->namespaces & pl_ns_flags[i])
+			rc = pl_proc_ns(&jail->init, i, &jail->ns[i]);
+	return rc;
 }
 
 static void jail_reap(struct pl_jail *jail)
@@ -227,12 +205,13 @@ static void control_ready(struct pl_source *source, uint32_t events)
 
 static int sources_add(struct pl_jail *jail)
 {
-	int rc;
+	int fd = jail->control.fd, rc;
 
 	jail->exit = (struct pl_source){ .fd = -1, .ready = exit_ready, .owner = jail };
 	rc = pl_loop_add(jail->env->loop, &jail->exit, jail->init.pidfd, EPOLLIN);
 	if (rc == 0)
-		rc = pl_loop_add(jail->env->loop, &jail->control, jail->control.fd, EPOLLIN);
+		rc = pl_loop_add(jail->env->loop, &jail->control, fd, EPOLLIN);
+	jail->control.fd = fd; /* also where it is not watched: it is to be closed */
 	return rc;
 }
 
@@ -285,8 +264,8 @@ static int jail_born(struct pl_jail *jail, const struct pl_jail_spec *spec, stru
 		return pid;
 	jail->reaped = false;
 	rc = pl_proc_pin(pid, pidfd, &jail->init);
-	if (rc < 0) { /* pin closed the pidfd; the child waits for a plan that will not come, and ends */
-		pl_fd_close(&jail->control.fd);
+	if (rc < 0) { /* pin closed the pidfd; until it is reaped the number is the child's */
+		(void)kill(pid, SIGKILL);
 		(void)pl_sys_wait4(pid, NULL, __WALL, NULL);
 		jail->reaped = true;
 	}
@@ -304,8 +283,8 @@ static int jail_raise(struct pl_jail *jail, const struct pl_jail_spec *spec, str
 		rc = maps_write(jail);
 	}
 	if (rc == 0) {
-		*step = "register namespaces";
-		rc = namespaces_register(jail);
+		*step = "read namespaces";
+		rc = namespaces_take(jail);
 	}
 	if (rc == 0) {
 		*step = "watch init";
@@ -387,11 +366,12 @@ void pl_jail_kill(struct pl_jail *jail)
 
 bool pl_jail_release(struct pl_jail *jail)
 {
-	int fd = jail->control.fd;
+	int fd;
 
 	jail_reap(jail);
 	if (!jail->reaped)
 		return false;
+	fd = jail->control.fd;
 	pl_loop_remove(jail->env->loop, &jail->control);
 	pl_fd_close(&fd);
 	if (jail->has_cgroup) {
@@ -399,7 +379,6 @@ bool pl_jail_release(struct pl_jail *jail)
 			return false;
 		jail->has_cgroup = false;
 	}
-	namespaces_forget(jail);
 	if (jail->id_first)
 		(void)pl_ids_give(jail->env->ids, jail->id_first);
 	jail->id_first = 0;
@@ -412,6 +391,35 @@ int pl_jail_error(const char *wall, const struct pl_jail_report *report, struct 
 	return pl_error(error, PLIMSOLL_ERROR_ENVIRONMENT, PLIMSOLL_REASON_ENVIRONMENT, "open jail",
 			"the %s wall could not be built: %s: %s; see plimsoll doctor", wall, report->step,
 			strerror(-report->error));
+}
+
+static int limit_as_owner(const struct pl_jail *jail, const struct pl_proc *proc, int resource, const struct rlimit *limit)
+{
+	struct clone_args args = { .exit_signal = SIGCHLD };
+	uint32_t id = jail->id_first + 1;
+	pid_t pid = pl_sys_clone3(&args);
+	int status;
+
+	if (pid == 0) {
+		if (syscall(SYS_setresgid, id, id, id) < 0 || syscall(SYS_setresuid, id, id, id) < 0)
+			_exit(EPERM);
+		_exit(-pl_sys_prlimit(proc->pid, resource, limit, NULL));
+	}
+	if (pid < 0)
+		return pid;
+	if (pl_sys_wait4(pid, &status, __WALL, NULL) != pid || !WIFEXITED(status))
+		return -EIO;
+	return -WEXITSTATUS(status);
+}
+
+int pl_jail_limit(const struct pl_jail *jail, const struct pl_proc *proc, int resource, uint64_t value)
+{
+	struct rlimit limit = { .rlim_cur = value, .rlim_max = value };
+	int rc = pl_sys_prlimit(proc->pid, resource, &limit, NULL);
+
+	if (rc == -EPERM && jail->id_first && !(jail->namespaces & CLONE_NEWUSER))
+		rc = limit_as_owner(jail, proc, resource, &limit);
+	return rc;
 }
 
 /* A child in fresh namespaces tries the first privileged thing that a jail does: where user namespaces are made powerless (as

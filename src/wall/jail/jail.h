@@ -32,7 +32,7 @@ struct pl_jail {
 	struct pl_proc init;            /* pinned at birth: the pidfd is clone3's own */
 	bool reaped;
 	uint64_t namespaces;            /* flags of those that were made */
-	uint64_t ns[PL_NS_N];           /* init's, as registered; 0: not private */
+	uint64_t ns[PL_NS_N];           /* init's, as our clone made them; 0: it made none */
 	uint32_t id_first;              /* as root: init's host id, the guest's is the next; 0: none taken */
 	struct pl_cgroup cgroup;
 	bool has_cgroup;
@@ -49,10 +49,15 @@ int pl_jail_open(struct pl_wall_env *env, const struct pl_jail_spec *spec, struc
 		 struct plimsoll_error *error);
 /* Kills init, and with it (pid namespace, parent-death signal) everything inside. */
 void pl_jail_kill(struct pl_jail *jail);
-/* After init was reaped: gives back ids, cgroup, registry entries. false: not yet, ask again. */
+/* After init was reaped: gives back ids and cgroup. false: not yet, ask again. */
 bool pl_jail_release(struct pl_jail *jail);
 /* The error for a FAILED report. */
 int pl_jail_error(const char *wall, const struct pl_jail_report *report, struct plimsoll_error *error);
+
+/* Sets both values of a resource limit of a process in the jail. Where the jail has no user namespace over which we have every
+ * capability, a process of another id may be out of reach for a root without CAP_SYS_RESOURCE (as in a Docker container): then
+ * a child of ours takes that id and does it. */
+int pl_jail_limit(const struct pl_jail *jail, const struct pl_proc *proc, int resource, uint64_t value);
 
 /* Tries what a jail needs of namespaces: 0, or -errno with the step that failed. Blocks for about a millisecond; for start. */
 int pl_jail_probe(uint64_t namespaces, const char **ret_step);

@@ -52,6 +52,7 @@ void pl_reading_take(struct pl_reading *r)
 {
 	r->init_error = pl_proc_status(&r->jail->init, &r->init_status);
 	r->guest_error = r->gone ? -ESRCH : pl_proc_status(r->guest, &r->guest_status);
+	r->limits_error = r->gone ? -ESRCH : pl_proc_file(r->guest, "limits", r->limits, sizeof r->limits);
 }
 
 void pl_readers_run(const struct pl_reader *readers, size_t n, const struct pl_reading *reading, struct pl_fact *ret)
@@ -94,24 +95,32 @@ void pl_read_host_task(const struct pl_reading *r, struct pl_fact *f)
 		pl_fact_value(f, "%s", r->guest_status.name);
 }
 
-/* supervisor > init > [zygote >] guest, and nobody else below init. For the process wall init's only child is the zygote,
- * whose children are the workers. */
+/* How many children proc has, as far as two: one, none and more are what matters. */
+static int children_count(const struct pl_proc *proc, pid_t ret[2])
+{
+	int n = pl_proc_children(proc, ret, 2);
+
+	return n == -E2BIG ? 2 : n;
+}
+
+/* supervisor > init > [zygote >] guest, and nobody else below init or the guest. For the process wall init's only child is the
+ * zygote, whose children are the workers. */
 void pl_read_descent(const struct pl_reading *r, struct pl_fact *f)
 {
-	pid_t children[2];
-	int n = pl_proc_children(&r->jail->init, children, 2);
+	pid_t children[2], none[2];
+	int n = children_count(&r->jail->init, children), own = children_count(r->guest, none);
 	bool zygote = r->parent != &r->jail->init;
 	pid_t only = zygote ? r->parent->pid : r->guest->pid;
 
 	pl_fact_reference(f, "supervisor > init > %sguest, one task, no other child", zygote ? "zygote > " : "");
-	if (n < 0 || r->init_error || r->guest_error) {
-		pl_fact_failed(f, n < 0 ? n : r->init_error ? r->init_error : r->guest_error);
+	if (n < 0 || own < 0 || r->init_error || r->guest_error) {
+		pl_fact_failed(f, n < 0 ? n : own < 0 ? own : r->init_error ? r->init_error : r->guest_error);
 		return;
 	}
 	pl_fact_value(f, "%s > init > %sguest%s%s", r->init_status.ppid == getpid() ? "supervisor" : "somebody",
 		      r->guest_status.ppid == r->parent->pid ? zygote ? "zygote > " : "" : "somebody > ",
 		      r->guest_status.threads == 1 ? ", one task" : ", more tasks",
-		      n == 1 && children[0] == only ? ", no other child" : ", another child");
+		      n == 1 && children[0] == only && own == 0 ? ", no other child" : ", another child");
 }
 
 void pl_read_image(const struct pl_proc *proc, const struct pl_image *image, struct pl_fact *f)
@@ -144,14 +153,12 @@ void pl_read_launcher_digest(const struct pl_reading *r, struct pl_fact *f)
 	pl_read_image(&r->jail->init, &r->jail->env->launch, f);
 }
 
-/* Foreign are the supervisor's own and every other held sandbox's. The list holds this jail's own entry, at an unknown
- * place, so the comparison is made here over the others and handed on as one id: the first that is the same, or the
- * supervisor's. */
+/* Compared with what our clone made at init's birth. A namespace that is new differs from every one that lives: so these differ
+ * from those of every other sandbox, whose own were new in their turn. Their numbers are not compared, since the kernel gives
+ * the number of one that has ended to the next one at once, before anybody could know that it has ended. */
 static void ns_read(const struct pl_reading *r, int ns, struct pl_fact *f)
 {
-	struct pl_wall_env *env = r->jail->env;
 	uint64_t guest, init;
-	size_t same = 0;
 	int rc = pl_proc_ns(&r->jail->init, ns, &init);
 
 	if (rc == 0)
@@ -160,15 +167,16 @@ static void ns_read(const struct pl_reading *r, int ns, struct pl_fact *f)
 		pl_fact_failed(f, rc);
 		return;
 	}
-	pl_fact_value(f, "%" PRIu64, guest);
-	pl_fact_reference(f, "%" PRIu64, init);
-	for (size_t i = 0; i < env->held_ns_n[ns]; i++)
-		same += env->held_ns[ns][i] == guest;
-	f->foreign = &env->own_ns[ns];
+	f->foreign = &r->jail->env->own_ns[ns];
 	f->foreign_n = 1;
-	/* Registered once, by its own jail; a second entry is another sandbox's. None: our clone did not make it. */
-	if (same != 1)
-		pl_fact_reference(f, "held by %zu sandboxes", same);
+	if (guest == init)
+		pl_fact_value(f, "%" PRIu64, guest);
+	else
+		pl_fact_value(f, "guest %" PRIu64 ", init %" PRIu64, guest, init);
+	if (r->jail->ns[ns])
+		pl_fact_reference(f, "%" PRIu64, r->jail->ns[ns]);
+	else
+		pl_fact_reference(f, "not made by our clone");
 }
 
 #define NS_READER(lower, UPPER)                                                                                        \
@@ -273,6 +281,10 @@ static void filter_dump(const struct pl_reading *r, struct pl_fact *f)
 	int n = pl_seccomp_dump(r->guest->pid, insns, PL_JAIL_FILTER_MAX, &filters);
 
 	pl_fact_reference(f, "one filter, sha256:%s", r->jail->env->guest_filter_digest);
+	if (n == -ENOENT) {
+		pl_fact_value(f, "no filter");
+		return;
+	}
 	if (n < 0) {
 		pl_fact_failed(f, n);
 		return;
@@ -337,36 +349,51 @@ void pl_read_limit_cgroup_pids(const struct pl_reading *r, struct pl_fact *f)
 		pl_fact_value(f, "cgroup %" PRIu64, n);
 }
 
-static void rlimit_read(const struct pl_reading *r, int resource, const char *name, uint64_t want, struct pl_fact *f)
+/* One line of /proc/PID/limits: a name of words, then two columns. Read through the pinned folder and for everybody to read,
+ * where prlimit goes by number and asks for rights. */
+static int rlimit_find(const struct pl_reading *r, const char *name, char ret[64])
 {
-	struct rlimit limit;
-	int rc = r->gone ? -ESRCH : pl_sys_prlimit(r->guest->pid, resource, NULL, &limit);
+	const char *line = strstr(r->limits, name);
+	char soft[24], hard[24];
+
+	if (r->limits_error < 0)
+		return (int)r->limits_error;
+	if (!line || sscanf(line + strlen(name), "%23s %23s", soft, hard) != 2)
+		return -ENODATA;
+	snprintf(ret, 64, "%s %s", soft, hard);
+	return 0;
+}
+
+static void rlimit_read(const struct pl_reading *r, const char *line, const char *name, uint64_t want, struct pl_fact *f)
+{
+	char values[64];
+	int rc = rlimit_find(r, line, values);
 
 	pl_fact_reference(f, "%s %" PRIu64 " %" PRIu64, name, want, want);
 	if (rc < 0)
 		pl_fact_failed(f, rc);
 	else
-		pl_fact_value(f, "%s %" PRIu64 " %" PRIu64, name, (uint64_t)limit.rlim_cur, (uint64_t)limit.rlim_max);
+		pl_fact_value(f, "%s %s", name, values);
 }
 
 void pl_read_limit_as(const struct pl_reading *r, struct pl_fact *f)
 {
-	rlimit_read(r, RLIMIT_AS, "RLIMIT_AS", r->sandbox->limits.memory_bytes, f);
+	rlimit_read(r, "Max address space", "RLIMIT_AS", r->sandbox->limits.memory_bytes, f);
 }
 
 void pl_read_limit_data(const struct pl_reading *r, struct pl_fact *f)
 {
-	rlimit_read(r, RLIMIT_DATA, "RLIMIT_DATA", r->sandbox->limits.memory_bytes, f);
+	rlimit_read(r, "Max data size", "RLIMIT_DATA", r->sandbox->limits.memory_bytes, f);
 }
 
 void pl_read_limit_nproc(const struct pl_reading *r, struct pl_fact *f)
 {
-	rlimit_read(r, RLIMIT_NPROC, "RLIMIT_NPROC", 1, f);
+	rlimit_read(r, "Max processes", "RLIMIT_NPROC", 1, f);
 }
 
 void pl_read_limit_cpu(const struct pl_reading *r, struct pl_fact *f)
 {
-	rlimit_read(r, RLIMIT_CPU, "RLIMIT_CPU", r->sandbox->limits.cpu_seconds, f);
+	rlimit_read(r, "Max cpu time", "RLIMIT_CPU", r->sandbox->limits.cpu_seconds, f);
 }
 
 /* One line of mountinfo: the fifth field is where, the sixth how; after " - " come type, source and the file system's own

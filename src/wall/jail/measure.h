@@ -19,6 +19,8 @@ struct pl_reading {
 	enum pl_phase phase;
 	struct pl_proc_status init_status, guest_status;
 	int init_error, guest_error;
+	char limits[2048]; /* the guest's /proc/PID/limits; "" where it is not read */
+	ssize_t limits_error;
 };
 
 struct pl_reader {

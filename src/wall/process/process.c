@@ -197,11 +197,11 @@ static int process_limit(struct pl_sandbox *sandbox)
 {
 	const struct pl_worker *worker = sandbox->own;
 	uint64_t memory = sandbox->limits.memory_bytes, cpu = sandbox->limits.cpu_seconds;
-	struct rlimit data = { memory, memory }, seconds = { cpu, cpu };
-	int rc = pl_sabotage("limit.memory") ? 0 : pl_sys_prlimit(worker->proc.pid, RLIMIT_DATA, &data, NULL);
+	const struct pl_jail *jail = &worker->zygote->jail;
+	int rc = pl_sabotage("limit.memory") ? 0 : pl_jail_limit(jail, &worker->proc, RLIMIT_DATA, memory);
 
 	if (rc == 0 && !pl_sabotage("limit.cpu"))
-		rc = pl_sys_prlimit(worker->proc.pid, RLIMIT_CPU, &seconds, NULL);
+		rc = pl_jail_limit(jail, &worker->proc, RLIMIT_CPU, cpu);
 	return rc;
 }
 
@@ -240,7 +240,9 @@ static bool process_halted(const struct pl_sandbox *sandbox)
 	const struct pl_worker *worker = sandbox->own;
 	struct pl_proc_status status;
 
-	return !pl_proc_alive(&worker->proc) || (pl_proc_status(&worker->proc, &status) == 0 && status.state == 'T');
+	/* 't': it stands still in the hands of a tracer, of whom the facts will tell. */
+	return !pl_proc_alive(&worker->proc) ||
+	       (pl_proc_status(&worker->proc, &status) == 0 && (status.state == 'T' || status.state == 't'));
 }
 
 static void process_usage(const struct pl_sandbox *sandbox, int64_t *ret_cpu_us, uint64_t *ret_peak_bytes)

@@ -215,11 +215,22 @@ void pl_zygote_forget(struct pl_worker *worker)
 		*at = worker->next;
 }
 
+/* What is left of a zygote that has ended is memory, until its workers are forgotten. */
+static void jail_gone(struct pl_jail *jail, const struct pl_jail_report *report)
+{
+	struct pl_zygote *z = jail->owner;
+
+	if (report)
+		return;
+	(void)pl_jail_release(jail);
+	pl_proc_unpin(&z->proc);
+}
+
 void pl_zygote_kill(struct pl_zygote *z)
 {
 	int fd = z->control.fd;
 
-	z->jail.report = NULL;
+	z->jail.report = jail_gone;
 	pl_loop_remove(z->env->loop, &z->control);
 	pl_fd_close(&fd);
 	pl_jail_kill(&z->jail);

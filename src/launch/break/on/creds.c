@@ -62,33 +62,22 @@ int pl_break_raise_ambient(const struct pl_jail_plan *plan)
 	return rc < 0 ? rc : pl_sys_prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_NET_RAW, 0, 0);
 }
 
-/* Inside 0 is init's own host id. -1: leave it. */
-static int ids_change(long call, int real, int effective, int saved, const struct pl_jail_plan *plan)
+/* Inside 0 is init's own host id. */
+static int ids_change(long call, const struct pl_jail_plan *plan)
 {
 	int rc = pl_break_regain_capabilities(plan);
 
-	return rc < 0 ? rc : (int)PL_SYS("setres", syscall(call, real, effective, saved));
+	return rc < 0 ? rc : (int)PL_SYS("setres", syscall(call, 0, 0, 0));
 }
 
 int pl_break_wrong_uid(const struct pl_jail_plan *plan)
 {
-	return ids_change(SYS_setresuid, 0, 0, 0, plan);
+	return ids_change(SYS_setresuid, plan);
 }
 
 int pl_break_wrong_gid(const struct pl_jail_plan *plan)
 {
-	return ids_change(SYS_setresgid, 0, 0, 0, plan);
-}
-
-/* The effective id is right and what permissions go by; the real one is not. */
-int pl_break_wrong_real_uid(const struct pl_jail_plan *plan)
-{
-	return ids_change(SYS_setresuid, 0, -1, -1, plan);
-}
-
-int pl_break_wrong_real_gid(const struct pl_jail_plan *plan)
-{
-	return ids_change(SYS_setresgid, 0, -1, -1, plan);
+	return ids_change(SYS_setresgid, plan);
 }
 
 static int filter_load(const struct sock_filter *insns, size_t n)

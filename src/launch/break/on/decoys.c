@@ -46,8 +46,10 @@ int pl_break_second_child(const struct pl_jail_plan *plan)
 	pid_t pid = fork();
 
 	(void)plan;
-	if (pid == 0)
+	if (pid == 0) { /* without the descriptors, among which is the pipe that the guest waits on */
+		(void)pl_sys_close_range(0, ~0u);
 		sleep_for_ever();
+	}
 	return pid < 0 ? -errno : 0;
 }
 

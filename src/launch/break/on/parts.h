@@ -17,8 +17,6 @@ int pl_break_regain_capabilities(const struct pl_jail_plan *plan);
 int pl_break_raise_ambient(const struct pl_jail_plan *plan);
 int pl_break_wrong_uid(const struct pl_jail_plan *plan);
 int pl_break_wrong_gid(const struct pl_jail_plan *plan);
-int pl_break_wrong_real_uid(const struct pl_jail_plan *plan);
-int pl_break_wrong_real_gid(const struct pl_jail_plan *plan);
 int pl_break_allow_all(const struct pl_jail_plan *plan);
 int pl_break_one_call_more(const struct pl_jail_plan *plan);
 

@@ -148,7 +148,7 @@ int pl_break_another_descriptor(const struct pl_jail_plan *plan)
 	(void)plan;
 	if (fd < 0)
 		return fd;
-	return dup2(fd, 1) < 0 ? -errno : 0;
+	return fcntl(fd, F_SETFD, 0) < 0 ? -errno : 0;
 }
 
 int pl_break_control_socket(const struct pl_jail_plan *plan)

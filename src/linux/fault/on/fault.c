@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 static char spec_now[64];
-static char sabotage[48];
+static char sabotage[64];
 static long countdown; /* calls until the one that fails; 0: none */
 static int fail_error; /* 0: the program ends instead */
 static bool alloc_awaited;
@@ -84,7 +84,7 @@ static void spec_parse(const char *program, const char *spec)
 	char *end;
 
 	if (strncmp(spec, "sabotage:", 9) == 0) {
-		strncpy(sabotage, spec + 9, sizeof sabotage - 1);
+		memccpy(sabotage, spec + 9, 0, sizeof sabotage - 1);
 		return;
 	}
 	if (strncmp(spec, "engine:alloc:", 13) == 0)

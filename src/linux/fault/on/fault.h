@@ -8,7 +8,7 @@
  *     engine:alloc:N           the N-th allocation of the engine after its job has arrived fails
  *     sabotage:NAME            the places that know NAME break one fact on purpose (see docs/testing.md)
  *
- * The supervisor reads the spec from the file `fault` beside its helpers when it starts, each time a request arrives and each
+ * The supervisor reads the spec from the file `fault` beside its helpers when it starts, each time a message arrives and each
  * time it opens a sandbox, and hands it on. In the file `fault.log` there, if a test has made one, it notes what a test could
  * not see: that the failure has happened, and that bytes which hold a witness (PL_FAULT_WITNESS) are about to leave it. */
 #ifndef PL_LINUX_FAULT_H
@@ -16,7 +16,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <stdint.h>
 
 /* A run whose code holds this, followed by digits, can be followed on its way out. */
