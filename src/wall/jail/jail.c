@@ -355,11 +355,8 @@ int pl_jail_open(struct pl_wall_env *env, const struct pl_jail_spec *spec, struc
 			"the jail could not be made: %s: %s; see plimsoll doctor", step, strerror(-rc));
 }
 
-/* The kernel gives the numbers of its namespaces to others as soon as init has ended, which is before we are told: a jail that
- * is told to die no longer has them. */
 void pl_jail_kill(struct pl_jail *jail)
 {
-	namespaces_forget(jail);
 	if (!jail->reaped && jail->init.pidfd >= 0)
 		(void)syscall(SYS_pidfd_send_signal, jail->init.pidfd, SIGKILL, NULL, 0);
 }

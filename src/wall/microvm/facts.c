@@ -61,14 +61,22 @@ static int own_tasks(const struct pl_proc *proc)
 	return n;
 }
 
+/* As far as two: one, none and more are what matters. */
+static int children_count(const struct pl_proc *proc, pid_t ret[2])
+{
+	int n = pl_proc_children(proc, ret, 2);
+
+	return n == -E2BIG ? 2 : n;
+}
+
 static void read_descent(const struct pl_reading *r, struct pl_fact *f)
 {
-	pid_t children[2];
-	int n = pl_proc_children(&r->jail->init, children, 2), tasks;
+	pid_t children[2], none[2];
+	int n = children_count(&r->jail->init, children), own = children_count(r->guest, none), tasks;
 
 	pl_fact_reference(f, "supervisor > init > monitor, one task, no other child");
-	if (n < 0 || r->init_error || r->guest_error) {
-		pl_fact_failed(f, n < 0 ? n : r->init_error ? r->init_error : r->guest_error);
+	if (n < 0 || own < 0 || r->init_error || r->guest_error) {
+		pl_fact_failed(f, n < 0 ? n : own < 0 ? own : r->init_error ? r->init_error : r->guest_error);
 		return;
 	}
 	tasks = r->guest_status.threads == 1 ? 1 : own_tasks(r->guest);
@@ -78,7 +86,7 @@ static void read_descent(const struct pl_reading *r, struct pl_fact *f)
 	}
 	pl_fact_value(f, "%s > init > %smonitor%s%s", r->init_status.ppid == getpid() ? "supervisor" : "somebody",
 		      r->guest_status.ppid == r->jail->init.pid ? "" : "somebody > ", tasks == 1 ? ", one task" : ", more tasks",
-		      n == 1 && children[0] == r->guest->pid ? ", no other child" : ", another child");
+		      n == 1 && children[0] == r->guest->pid && own == 0 ? ", no other child" : ", another child");
 }
 
 /* --- programs and the machine's image ---------------------------------------------------------------------------------- */

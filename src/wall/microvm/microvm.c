@@ -456,9 +456,8 @@ static int machine_pin(struct pl_sandbox *sandbox, pid_t speaker, struct plimsol
 static int machine_limit(struct pl_sandbox *sandbox)
 {
 	struct microvm *m = sandbox->own;
-	struct rlimit cpu = { sandbox->limits.cpu_seconds, sandbox->limits.cpu_seconds };
 
-	return pl_sabotage("limit.cpu") ? 0 : pl_sys_prlimit(m->monitor.pid, RLIMIT_CPU, &cpu, NULL);
+	return pl_sabotage("limit.cpu") ? 0 : pl_jail_limit(&m->jail, &m->monitor, RLIMIT_CPU, sandbox->limits.cpu_seconds);
 }
 
 static void machine_measure(struct pl_sandbox *sandbox, enum pl_phase phase, bool gone, struct pl_fact *facts)
