@@ -135,7 +135,7 @@ int pl_settings_check(const struct pl_msg_open *open, struct pl_settings *ret, s
 
 	if (open->floor[0] && plimsoll_tier_parse(open->floor, &s.floor) < 0)
 		pl_text_add(&bad, "floor is \"%.40s\", give process, container, kernel or vm", open->floor);
-	if (pl_kvm_flavours_parse(open->microvm_flavours[0] ? open->microvm_flavours : PL_FLAVOURS_DEFAULT,
+	if (pl_kvm_flavours_parse(open->microvm_flavours && open->microvm_flavours[0] ? open->microvm_flavours : PL_FLAVOURS_DEFAULT,
 				  &s.microvm_flavours) < 0)
 		pl_text_add(&bad, "%smicrovm_flavours is \"%.40s\", give a list of vmx, svm and pvm", bad.len ? "; " : "",
 			    open->microvm_flavours);

@@ -28,9 +28,9 @@
 #define TRIES_MAX 20000
 #define SEEN_ALLOWED E2BIG
 
-static const struct pl_seccomp_list *const lists[] = { &pl_guest_calls, &pl_zygote_calls, &pl_init_calls };
+static const struct pl_seccomp_list *const lists[] = { &pl_guest_calls, &pl_zygote_calls, &pl_init_calls, &pl_vmm_calls };
 static struct pl_jail_filters filters;
-static const struct pl_jail_filter *const compiled[] = { &filters.guest, &filters.zygote, &filters.init };
+static const struct pl_jail_filter *const compiled[] = { &filters.guest, &filters.zygote, &filters.init, &filters.vmm };
 
 struct try {
 	long number;
@@ -204,64 +204,77 @@ static void every_row_has_a_reason(void **state)
 struct word {
 	const char *call;
 	unsigned long args[6];
-	bool allowed[3]; /* guest, zygote, init */
+	bool allowed[4]; /* guest, zygote, init, vmm */
 };
 
 static const struct word words[] = {
-	{ "execveat", { 4, 0, 0, 0, AT_EMPTY_PATH }, { true, true, false } },
-	{ "execveat", { 5, 0, 0, 0, AT_EMPTY_PATH }, { false, false, false } },
-	{ "execveat", { 4, 0, 0, 0, 0 }, { false, false, false } },
-	{ "execveat", { 4, 0, 0, 0, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW }, { false, false, false } },
-	{ "execve", { 0 }, { false, false, false } },
-	{ "mmap", { 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS }, { true, true, false } },
-	{ "mmap", { 0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS }, { false, false, false } },
-	{ "mmap", { 0, 4096, PROT_READ, MAP_SHARED | MAP_ANONYMOUS }, { false, false, false } },
-	{ "mmap", { 0, 4096, PROT_READ, MAP_PRIVATE }, { false, false, false } },
-	{ "mprotect", { 0, 4096, PROT_READ | PROT_WRITE }, { true, true, false } },
-	{ "mprotect", { 0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC }, { false, false, false } },
-	{ "pkey_mprotect", { 0, 4096, PROT_EXEC }, { false, false, false } },
-	{ "recvfrom", { 0 }, { true, true, false } },
-	{ "recvfrom", { 3 }, { false, false, false } },
-	{ "sendmsg", { 0 }, { true, true, false } },
-	{ "sendmsg", { 1 }, { false, false, false } },
-	{ "sendto", { 3 }, { false, false, true } },
-	{ "sendto", { 0 }, { false, true, false } },
-	{ "write", { 0 }, { false, false, false } },
-	{ "read", { 0 }, { false, true, false } },
-	{ "recvmsg", { 0 }, { false, true, false } },
-	{ "clone", { SIGCHLD | CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID }, { false, true, false } },
-	{ "clone", { SIGCHLD | CLONE_NEWUSER }, { false, false, false } },
-	{ "clone", { CLONE_VM | CLONE_THREAD | CLONE_SIGHAND }, { false, false, false } },
-	{ "clone3", { 0 }, { false, false, false } },
-	{ "fork", { 0 }, { false, false, false } },
-	{ "vfork", { 0 }, { false, false, false } },
-	{ "unshare", { 0 }, { false, false, false } },
-	{ "ptrace", { 0 }, { false, false, false } },
-	{ "kill", { 0 }, { false, false, false } },
-	{ "openat", { 0 }, { false, false, false } },
-	{ "openat2", { 0 }, { false, false, false } },
-	{ "socket", { 0 }, { false, false, false } },
-	{ "io_uring_setup", { 0 }, { false, false, false } },
-	{ "bpf", { 0 }, { false, false, false } },
-	{ "ioctl", { 0 }, { false, false, false } },
-	{ "seccomp", { SECCOMP_SET_MODE_FILTER, 0 }, { false, true, false } },
-	{ "seccomp", { SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER }, { false, false, false } },
-	{ "sigaltstack", { 0 }, { false, false, false } },
-	{ "rt_sigaction", { SIGSEGV }, { false, false, false } },
-	{ "rt_sigaction", { SIGABRT }, { false, false, false } },
-	{ "rt_sigreturn", { 0 }, { false, false, false } },
-	{ "prctl", { PR_SET_NAME }, { true, true, false } },
-	{ "prctl", { PR_GET_DUMPABLE }, { true, true, false } },
-	{ "prctl", { PR_SET_DUMPABLE, 0 }, { true, true, false } },
-	{ "prctl", { PR_SET_DUMPABLE, 1 }, { false, false, false } },
-	{ "prctl", { PR_SET_SECCOMP }, { false, false, false } },
-	{ "prctl", { PR_SET_MM }, { false, false, false } },
-	{ "prlimit64", { 0, RLIMIT_NPROC }, { false, true, false } },
-	{ "prlimit64", { 1, RLIMIT_NPROC }, { false, false, false } },
-	{ "prlimit64", { 0, RLIMIT_NOFILE, 0 }, { false, true, false } },
-	{ "prlimit64", { 0, RLIMIT_NOFILE, 4096 }, { false, false, false } },
-	{ "exit_group", { 0 }, { true, true, true } },
-	{ "restart_syscall", { 0 }, { false, false, true } },
+	{ "execveat", { 4, 0, 0, 0, AT_EMPTY_PATH }, { true, true, false, true } },
+	{ "execveat", { 5, 0, 0, 0, AT_EMPTY_PATH }, { false, false, false, false } },
+	{ "execveat", { 4, 0, 0, 0, 0 }, { false, false, false, false } },
+	{ "execveat", { 4, 0, 0, 0, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW }, { false, false, false, false } },
+	{ "execve", { 0 }, { false, false, false, false } },
+	{ "mmap", { 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS }, { true, true, false, true } },
+	{ "mmap", { 0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS }, { false, false, false, false } },
+	{ "mmap", { 0, 4096, PROT_READ, MAP_SHARED | MAP_ANONYMOUS }, { false, false, false, true } },
+	{ "mmap", { 0, 4096, PROT_READ, MAP_PRIVATE }, { false, false, false, true } },
+	{ "mprotect", { 0, 4096, PROT_READ | PROT_WRITE }, { true, true, false, true } },
+	{ "mprotect", { 0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC }, { false, false, false, false } },
+	{ "pkey_mprotect", { 0, 4096, PROT_EXEC }, { false, false, false, false } },
+	{ "recvfrom", { 0 }, { true, true, false, true } },
+	{ "recvfrom", { 3 }, { false, false, false, false } },
+	{ "sendmsg", { 0 }, { true, true, false, false } },
+	{ "sendmsg", { 1 }, { false, false, false, false } },
+	{ "sendto", { 3 }, { false, false, true, false } },
+	{ "sendto", { 0 }, { false, true, false, true } },
+	{ "write", { 0 }, { false, false, false, false } },
+	{ "read", { 0 }, { false, true, false, false } },
+	{ "recvmsg", { 0 }, { false, true, false, false } },
+	{ "clone", { SIGCHLD | CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID }, { false, true, false, false } },
+	{ "clone", { SIGCHLD | CLONE_NEWUSER }, { false, false, false, false } },
+	{ "clone", { CLONE_VM | CLONE_THREAD | CLONE_SIGHAND }, { false, false, false, false } },
+	{ "clone3", { 0 }, { false, false, false, false } },
+	{ "fork", { 0 }, { false, false, false, false } },
+	{ "vfork", { 0 }, { false, false, false, false } },
+	{ "unshare", { 0 }, { false, false, false, false } },
+	{ "ptrace", { 0 }, { false, false, false, false } },
+	{ "kill", { 0 }, { false, false, false, false } },
+	{ "openat", { 0 }, { false, false, false, false } },
+	{ "openat2", { 0 }, { false, false, false, false } },
+	{ "socket", { 0 }, { false, false, false, false } },
+	{ "io_uring_setup", { 0 }, { false, false, false, false } },
+	{ "bpf", { 0 }, { false, false, false, false } },
+	{ "ioctl", { 0 }, { false, false, false, false } },
+	{ "seccomp", { SECCOMP_SET_MODE_FILTER, 0 }, { false, true, false, true } },
+	{ "seccomp", { SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER }, { false, false, false, false } },
+	{ "sigaltstack", { 0 }, { false, false, false, false } },
+	{ "rt_sigaction", { SIGSEGV }, { false, false, false, false } },
+	{ "rt_sigaction", { SIGABRT }, { false, false, false, false } },
+	{ "rt_sigreturn", { 0 }, { false, false, false, true } },
+	{ "prctl", { PR_SET_NAME }, { true, true, false, false } },
+	{ "prctl", { PR_GET_DUMPABLE }, { true, true, false, true } },
+	{ "prctl", { PR_SET_DUMPABLE, 0 }, { true, true, false, true } },
+	{ "prctl", { PR_SET_DUMPABLE, 1 }, { false, false, false, false } },
+	{ "prctl", { PR_SET_SECCOMP }, { false, false, false, false } },
+	{ "prctl", { PR_SET_MM }, { false, false, false, false } },
+	{ "prlimit64", { 0, RLIMIT_NPROC }, { false, true, false, false } },
+	{ "prlimit64", { 1, RLIMIT_NPROC }, { false, false, false, false } },
+	{ "prlimit64", { 0, RLIMIT_NOFILE, 0 }, { false, true, false, false } },
+	{ "prlimit64", { 0, RLIMIT_NOFILE, 4096 }, { false, false, false, false } },
+	{ "exit_group", { 0 }, { true, true, true, true } },
+	{ "restart_syscall", { 0 }, { false, false, true, true } },
+	{ "ioctl", { 7, 0xae01 }, { false, false, false, true } },                /* KVM_CREATE_VM */
+	{ "ioctl", { 7, 0xae80 }, { false, false, false, true } },                /* KVM_RUN */
+	{ "ioctl", { 7, 0x4020ae46 }, { false, false, false, true } },            /* KVM_SET_USER_MEMORY_REGION */
+	{ "ioctl", { 7, 0xffffffff4020ae46 }, { false, false, false, true } },
+	{ "ioctl", { 7, 0xc008aeba }, { false, false, false, false } },           /* KVM_MEMORY_ENCRYPT_OP */
+	{ "ioctl", { 7, 0xc00caee0 }, { false, false, false, false } },           /* KVM_CREATE_DEVICE */
+	{ "ioctl", { 7, 0x4040ae79 }, { false, false, false, false } },           /* KVM_IOEVENTFD */
+	{ "ioctl", { 7, 0x5413 }, { false, false, false, false } },               /* TIOCGWINSZ */
+	{ "kill", { 1, SIGSTOP }, { false, false, false, true } },
+	{ "kill", { 1, SIGKILL }, { false, false, false, false } },
+	{ "rt_sigaction", { SIGALRM }, { false, false, false, true } },
+	{ "recvfrom", { 6 }, { false, false, false, true } },
+	{ "sendto", { 6 }, { false, false, false, true } },
 };
 
 static void the_words(void **state)

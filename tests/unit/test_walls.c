@@ -12,6 +12,11 @@ static const char *const container_facts[] = {
 	"ns.cgroup", "ns.time", "cred.uid", "cred.gid", "cred.groups", "cred.caps", "cred.no_new_privs", "cred.tracer", "seccomp",
 	"limit.memory", "limit.pids", "limit.cpu", "fs.root", "fs.writable", "net.links", "fd.open", "stream.holders",
 };
+static const char *const microvm_facts[] = {
+	"host.view", "guest.image", "launcher.digest", "monitor.digest", "ns.pid", "ns.mnt", "ns.net", "ns.ipc", "ns.uts", "ns.user",
+	"ns.cgroup", "ns.time", "cred.uid", "cred.gid", "cred.groups", "cred.caps", "cred.no_new_privs", "cred.tracer", "seccomp",
+	"limit.memory", "limit.pids", "limit.cpu", "fd.open", "stream.holders", "kvm.exits", "kvm.flavour", "vm.image",
+};
 static const char *const process_facts[] = {
 	"guest.image", "launcher.digest", "host.task", "stream.holders", "fd.open", "limit.memory", "limit.pids",
 };
@@ -29,7 +34,7 @@ struct configuration {
 static bool configuration_open(struct configuration *c)
 {
 	char found[PL_WALL_TEXT_LEN], remedy[PL_WALL_TEXT_LEN];
-	struct pl_msg_open open = { .build_id = "", .walls = "", .floor = "" };
+	struct pl_msg_open open = { .build_id = "", .walls = "", .floor = "", .microvm_flavours = "vmx,svm,pvm" };
 
 	assert_int_equal(pl_settings_check(&open, &c->settings, NULL), 0);
 	c->cgroups.found[PL_CGROUP_MEMORY].usable = c->cgroup_memory;
@@ -73,30 +78,41 @@ static void table_check(const struct pl_profile *profile, const char *const *wan
 }
 
 /* Sixteen configurations: each its own table, and what differs between two of them shows in the words. */
-static void test_container(void **state)
+static void configurations_check(const struct pl_wall *wall, enum plimsoll_tier tier, const char *const *facts, size_t facts_n)
 {
 	static struct configuration c;
 	static char words[16][4096];
 
-	(void)state;
 	for (unsigned n = 0; n < 16; n++) {
 		size_t len = 0;
 
-		c = (struct configuration){ .wall = &pl_wall_container, .root = n & 1, .can_dump = n & 2, .cgroup_memory = n & 4,
+		c = (struct configuration){ .wall = wall, .root = n & 1, .can_dump = n & 2, .cgroup_memory = n & 4,
 					    .cgroup_pids = n & 8 };
 		if (!configuration_open(&c))
 			skip();
-		assert_int_equal(c.profile->tier, PLIMSOLL_TIER_CONTAINER);
-		assert_string_equal(c.profile->wall, "container");
-		table_check(c.profile, container_facts, N_OF(container_facts));
+		assert_int_equal(c.profile->tier, tier);
+		assert_string_equal(c.profile->wall, wall->name);
+		table_check(c.profile, facts, facts_n);
 		facts_break_each(c.profile);
 		for (size_t i = 0; i < c.profile->specs_n; i++)
 			len += (size_t)snprintf(words[n] + len, sizeof words[n] - len, "%s;", c.profile->specs[i].expected);
 		assert_true(len < sizeof words[n]);
 		for (unsigned earlier = 0; earlier < n; earlier++)
 			assert_string_not_equal(words[n], words[earlier]);
-		pl_wall_container.stop(c.own);
+		wall->stop(c.own);
 	}
+}
+
+static void test_container(void **state)
+{
+	(void)state;
+	configurations_check(&pl_wall_container, PLIMSOLL_TIER_CONTAINER, container_facts, N_OF(container_facts));
+}
+
+static void test_microvm(void **state)
+{
+	(void)state;
+	configurations_check(&pl_wall_microvm, PLIMSOLL_TIER_VM, microvm_facts, N_OF(microvm_facts));
 }
 
 static void test_process(void **state)
@@ -137,7 +153,7 @@ static void test_every_slot_is_set(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_container),
+		cmocka_unit_test(test_container), cmocka_unit_test(test_microvm),
 		cmocka_unit_test(test_process),
 		cmocka_unit_test(test_every_slot_is_set),
 	};
