@@ -41,9 +41,12 @@ static uint64_t tsc_read(void)
 	return __builtin_ia32_rdtsc();
 }
 
+/* Whatever is asked for, the host takes the frames that are there first. */
 static void port_out(enum pl_vm_port port)
 {
 	__asm__ volatile("outl %%eax, %%dx" : : "a"(0), "d"(port) : "memory");
+	out_len = 0;
+	header->out_len = 0;
 }
 
 /* An exit costs tens of microseconds, a look at the counter none; so the host's clocks are carried on by it. */
@@ -74,13 +77,6 @@ int64_t pl_machine_real_ns(void)
 
 /* --- frames ---------------------------------------------------------------------------------------------------------- */
 
-static void out_flush(void)
-{
-	port_out(PL_VM_PORT_FLUSH);
-	out_len = 0;
-	header->out_len = 0;
-}
-
 /* The length is set last: when the machine is stopped at its deadline, what it says to be there is there whole. */
 static void frame_put(void *opaque, enum pl_frame_type type, const uint8_t *head, size_t head_len, const uint8_t *body,
 		      size_t body_len)
@@ -89,7 +85,7 @@ static void frame_put(void *opaque, enum pl_frame_type type, const uint8_t *head
 
 	(void)opaque;
 	if (len > PL_VM_OUT_SIZE - out_len)
-		out_flush();
+		port_out(PL_VM_PORT_FLUSH);
 	pl_frame_header_print(out + out_len, type, (uint32_t)(head_len + body_len));
 	memcpy(out + out_len + PL_FRAME_HEADER_LEN, head, head_len);
 	if (body_len)
@@ -104,8 +100,6 @@ static size_t frame_get(enum pl_frame_type type)
 {
 	port_out(PL_VM_PORT_RECEIVE);
 	tsc_base = tsc_read();
-	out_len = 0;
-	header->out_len = 0;
 	if (header->in_type != type || header->in_len > PL_FRAME_PAYLOAD_MAX)
 		pl_machine_stop();
 	return header->in_len;

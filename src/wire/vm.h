@@ -42,10 +42,10 @@
 #define PL_VM_STACK_TOP PL_VM_THREAD
 #define PL_VM_CANARY_OFFSET 0x28u
 
-/* Ports: a 32-bit access needs four bits of the bitmap, so they stand four apart. */
+/* Ports. At each of them the monitor first takes the frames in the out area, and sets out_len to 0. A 32-bit access needs four bits of the bitmap, so they stand four apart. */
 #define PL_VM_PORT_LIST(X)                                                                                             \
-	X(RECEIVE, 0x10)  /* take the frames in `out`, then put the next frame into `in`; the end of the stream ends the machine */ \
-	X(FLUSH, 0x14)    /* take the frames in `out` */                                                                   \
+	X(RECEIVE, 0x10)  /* put the next frame into the in area; the end of the stream ends the machine */                \
+	X(FLUSH, 0x14)    /* no more than that */                                                                          \
 	X(SLEEP, 0x18)    /* return after sleep_ns, or a little later, with fresh clocks */                                \
 	X(CLOCK, 0x1c)    /* fresh clocks */                                                                               \
 	X(CALL, 0x20)     /* a call of the host: reserved; call_status becomes -ENOSYS */                                  \

@@ -20,8 +20,11 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("PLIMSOLL_BUILD", ROOT / "build")).resolve()
 BIN = pathlib.Path(os.environ.get("PLIMSOLL_BIN", BUILD / "bin")).resolve()
-PROGRAMS = ["plimsoll", "plimsoll-supervisor", "plimsoll-launch", "plimsoll-guest", "plimsoll-worker"]
-WALLS = ["container", "process"]
+PROGRAMS = ["plimsoll", "plimsoll-supervisor", "plimsoll-launch", "plimsoll-guest", "plimsoll-worker", "plimsoll-vmm", "plimsoll-vm-image"]
+WALLS = ["microvm", "container", "process"]
+TIER = {"microvm": "vm", "container": "container", "process": "process"}
+# Whatever kind of KVM is here: what is tested is the wall.
+os.environ["PLIMSOLL_MICROVM_FLAVOURS"] = "vmx,svm,pvm"
 USERS = ["root", "user"] if os.getuid() == 0 else ["self"]
 ORDINARY_ID = 61234  # nobody's: no name, no home, no group
 MIB = 1 << 20

@@ -24,7 +24,7 @@ class Error(Structure):
 class Options(Structure):
     _fields_ = [("size", c_size_t), ("walls", c_char_p), ("floor", c_char_p), ("libexec_dir", c_char_p), ("pool", c_uint32),
                 ("runs_max", c_uint32), ("id_first", c_uint32), ("id_count", c_uint32), ("memory_max_bytes", c_uint64),
-                ("timeout_max_ms", c_int64)]
+                ("timeout_max_ms", c_int64), ("microvm_flavours", c_char_p)]
 
 
 class Request(Structure):
@@ -66,7 +66,8 @@ class Library:
 
     def open(self, programs, walls="container,process", **fields):
         """A context; Refused if there is none."""
-        options = Options(size=ctypes.sizeof(Options), walls=None if walls is None else walls.encode(), libexec_dir=str(programs).encode(), **fields)
+        options = Options(size=ctypes.sizeof(Options), walls=None if walls is None else walls.encode(), libexec_dir=str(programs).encode(),
+                          **{"microvm_flavours": b"vmx,svm,pvm", **fields})
         context, error = c_void_p(), Error()
         rc = self.so.plimsoll_open(byref(options), byref(context), byref(error))
         if rc < 0:
