@@ -61,6 +61,7 @@ static int slot_named(struct supervisor *s, const char *name, enum plimsoll_tier
 static int slot_auto(struct supervisor *s, enum plimsoll_tier floor, struct slot **ret, struct plimsoll_error *error)
 {
 	struct slot *strongest = NULL;
+	int rc;
 
 	for (size_t i = 0; i < PL_WALLS_N; i++) {
 		struct slot *slot = &s->slots[i];
@@ -75,7 +76,13 @@ static int slot_auto(struct supervisor *s, enum plimsoll_tier floor, struct slot
 	}
 	if (strongest->wall->tier < floor)
 		return pl_floor_compare(strongest->wall->tier, strongest->wall->tier, floor, s->settings.floor, error);
-	return slot_refused(strongest, error);
+	rc = slot_refused(strongest, error);
+	if (floor > PLIMSOLL_TIER_UNKNOWN) {
+		size_t len = strlen(error->message);
+
+		snprintf(error->message + len, sizeof error->message - len, "; the floor is %s", plimsoll_tier_name(floor));
+	}
+	return rc;
 }
 
 static int slot_choose(struct supervisor *s, const char *name, enum plimsoll_tier floor, struct slot **ret,

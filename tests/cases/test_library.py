@@ -203,6 +203,6 @@ def test_evidence_is_of_this_run(context):
         assert len(names) == len(set(names))
         for fact in record["facts"]:
             assert fact["verdict"] == ("met" if fact["required"] else "stated")
-            assert fact["source"] in ("host", "guest") and (fact["source"] == "host" or not fact["required"])
+            assert fact["source"] in ("host", "runtime", "guest") and (fact["source"] == "host" or not fact["required"])
     assert {fact["after"] for fact in measured["facts"]} == {""}
     assert {fact["after"] for fact in one["facts"]} <= {"same", "gone", "fixed"}

@@ -49,7 +49,7 @@ def test_completion_for_fish_has_every_flag(flags):
     (["run", "--floor", "=", "v"], ["vm"]),
     (["run", "--floor", "="], ["process", "container", "kernel", "vm"]),
     (["measure", "--wall", "a"], ["auto"]),
-    (["doctor", "--"], ["--json", "--help"]),
+    (["doctor", "--"], ["--json", "--microvm-flavours", "--help"]),
     (["help", ""], ["run", "measure", "doctor"]),
     (["run", "--status-fd", ""], []),
 ])

@@ -51,7 +51,7 @@ def test_floor_is_not_met(plimsoll, wall_name, floor):
 
 
 def test_no_wall_meets_the_floor(plimsoll):
-    assert "(isolation)" in only_line(plimsoll("run", "--floor", "vm", "-e", "1"))
+    assert "(isolation)" in only_line(plimsoll("run", "--walls", "container,process", "--floor", "vm", "-e", "1"))
 
 
 def test_nothing_configured(plimsoll):
