@@ -29,6 +29,8 @@ static int memory_map(struct pl_vm *vm, int file_fd, uint64_t file_len, int shar
 	if (at == MAP_FAILED)
 		return -errno;
 	vm->memory = at;
+	if (!shared && pl_sabotage("guest.image"))
+		return pl_sys_pread(file_fd, at, file_len, 0) == (ssize_t)file_len ? 0 : -EIO;
 	flags = (shared ? MAP_SHARED : MAP_PRIVATE) | MAP_FIXED | MAP_NORESERVE;
 	if (mmap(at, file_len, PROT_READ | PROT_WRITE, flags, file_fd, 0) == MAP_FAILED)
 		return -errno;

@@ -17,6 +17,7 @@
 #include "vmm/serve.h"
 #include "vmm/stream.h"
 #include "vmm/tables.h"
+#include "vmm_break.h"
 #include "wire/jail.h"
 
 #include <linux/seccomp.h>
@@ -114,7 +115,8 @@ static int made_give_up(const char **step)
 	if (rc < 0)
 		return rc;
 	pl_fd_close(&vm.vm_fd);
-	close(PL_VMM_KVM_FD);
+	if (!pl_sabotage("kept kvm"))
+		close(PL_VMM_KVM_FD);
 	close(PL_VMM_SNAPSHOT_FD);
 	return 0;
 }
@@ -134,6 +136,8 @@ static int lock(void)
 	serve.probes_tried = probes.tried;
 	serve.probes_denied = probes.denied;
 	serve.landlock_denied = probes.landlock_denied;
+	if (pl_sabotage("no lock"))
+		return 0;
 	program.len = (unsigned short)pl_vmm_lock_compile(insns);
 	return (int)PL_SYS("seccomp", syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program));
 }
@@ -152,8 +156,25 @@ static _Noreturn void crashed(void)
 	_exit(pl_vm_serve_rest(&serve) == PL_VM_END ? 0 : EXIT_CRASHED);
 }
 
+/* In test builds: a monitor that needs no machine to say what the image would have said. */
+static void interpret(void)
+{
+	struct kvm_run run = { .exit_reason = KVM_EXIT_IO };
+
+	run.io.direction = KVM_EXIT_IO_OUT;
+	run.io.size = 4;
+	run.io.count = 1;
+	run.io.port = PL_VM_PORT_RECEIVE;
+	(void)pl_vm_serve(&serve, &run);
+	pl_break_hello(serve.shared);
+	(void)pl_vm_serve(&serve, &run);
+	_exit(0);
+}
+
 static _Noreturn void machine_run(void)
 {
+	if (pl_sabotage("kvm.exits"))
+		interpret();
 	for (;;) {
 		int rc = pl_vm_run(&vm);
 
@@ -164,6 +185,8 @@ static _Noreturn void machine_run(void)
 		}
 		if (rc < 0)
 			crashed();
+		if (serve.phase == PL_VM_WORKING && pl_sabotage("a slot more"))
+			(void)ioctl(vm.vcpu_fd, (int)KVM_SET_USER_MEMORY_REGION, 0);
 		switch (pl_vm_serve(&serve, vm.run)) {
 		case PL_VM_RESUME:
 			break;
@@ -214,7 +237,7 @@ int main(int argc, char **argv)
 {
 	struct pl_vmm_order order;
 
-	pl_fault_set("vmm", argc > 1 ? argv[1] : NULL);
+	pl_fault_set("vmm", argc > 2 ? argv[2] : NULL);
 	if (pl_sys_prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || order_take(&order) < 0)
 		return EXIT_PROTOCOL;
 	if (order.mode == PL_VMM_MAKE)

@@ -90,7 +90,7 @@ static int snapshot_seal(struct snapshot *s)
 	if (s->len <= PL_VM_IMAGE || s->len > PL_VM_MEMORY_MIN || s->len % PL_VM_PAGE)
 		return -ERANGE;
 	rc = pl_sys_ftruncate(s->fd, (off_t)s->len);
-	if (rc == 0)
+	if (rc == 0 && !pl_sabotage("vm.image"))
 		rc = (int)PL_SYS("fcntl", fcntl(s->fd, F_ADD_SEALS, SEALS));
 	if (rc == 0)
 		rc = pl_sys_fstat(s->fd, &st);
