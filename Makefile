@@ -14,7 +14,7 @@ TESTS := auto
 .NOTPARALLEL:
 .PHONY: help demo build test test-all bench install lint check-docs clean distclean setup-build setup-demo setup-test
 
-SUITES := unit vectors integration sabotage escape fault soak fuzz
+SUITES := unit vectors integration sabotage escape fault nested soak fuzz
 test test-all bench lint check-docs $(SUITES): TESTS := enabled
 
 help:
@@ -28,7 +28,7 @@ help:
 ## make install      PREFIX=/usr/local DESTDIR=
 ## make lint         clang-tidy, cppcheck, include order, banned functions
 ## make check-docs   runs the command blocks of docs/ and looks up every name they use
-## make SUITE        one suite of tests/: unit vectors integration sabotage escape fault soak fuzz
+## make SUITE        one suite of tests/: unit vectors integration sabotage escape fault nested soak fuzz
 ## make build-VARIANT  another build beside it, in build-VARIANT: asan clang fault fault-asan fuzz
 ## make clean        removes the builds; make distclean also what was fetched
 

@@ -114,7 +114,7 @@ int pl_verdict_error(const struct pl_profile *profile, const struct pl_fact *fac
 	if (verdict->kind == PL_VERDICT_UNREAD)
 		rc = pl_error(error, PLIMSOLL_ERROR_ENVIRONMENT, PLIMSOLL_REASON_ENVIRONMENT, "measure",
 			      "fact %s of the %s wall could not be read (%s%s%s); wanted: %s; see plimsoll doctor", spec->name,
-			      profile->wall, strerror(-fact->error), fact->value[0] ? ": " : "", fact->value, spec->expected);
+			      profile->wall, strerror(-fact->error), fact->value[0] ? ": " : "", fact->value[0] ? value : "", spec->expected);
 	else
 		rc = pl_error(error, PLIMSOLL_ERROR_ISOLATION, PLIMSOLL_REASON_ISOLATION, "measure",
 			      "fact %s of the %s wall is contradicted: found %s; wanted: %s; see plimsoll doctor", spec->name,

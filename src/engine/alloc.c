@@ -8,6 +8,12 @@
 /* What malloc keeps beside a block, by guess; the same guess on every wall, so that limits agree. */
 #define BLOCK_OVERHEAD 16u
 
+/* Requests below this many bytes are small; see alloc.h. */
+#define LARGE_BYTES (64u * 1024u)
+
+/* How far small requests may go beyond the limit. */
+#define SMALL_RESERVE_BYTES (1024u * 1024u)
+
 /* Collections under memory pressure stop when this little is left. */
 #define COLLECT_STEP_MIN (64u * 1024u)
 
@@ -46,15 +52,25 @@ static void account_shrunk(JSMallocState *state, size_t bytes)
 		alloc->collect_at = alloc->limit_bytes - alloc->limit_bytes / 4;
 }
 
-/* May the program have this many bytes more? Counts the call, and remembers a no. */
-static int grant(struct pl_alloc *alloc, size_t bytes)
+/* May the program have a block of size bytes that makes `more` bytes more? Counts the call. */
+static int may_have(struct pl_alloc *alloc, size_t size, size_t more)
 {
-	alloc->calls++;
-	if (alloc->calls == alloc->fail_at || alloc->used_bytes + bytes > alloc->limit_bytes) {
-		alloc->refused = 1;
+	uint64_t left = alloc->limit_bytes > alloc->used_bytes ? alloc->limit_bytes - alloc->used_bytes : 0;
+
+	if (++alloc->calls == alloc->fail_at)
 		return 0;
-	}
-	return 1;
+	if (more <= left)
+		return 1;
+	return size < LARGE_BYTES && alloc->used_bytes + more <= alloc->limit_bytes + SMALL_RESERVE_BYTES;
+}
+
+/* No memory for a block of size bytes: remembers it, and returns only if that can be survived. */
+static void *refuse(struct pl_alloc *alloc, size_t size)
+{
+	alloc->refused = 1;
+	if (alloc->exhausted && (alloc->must_succeed || size < LARGE_BYTES))
+		alloc->exhausted(alloc->opaque);
+	return NULL;
 }
 
 static void *alloc_malloc(JSMallocState *state, size_t size)
@@ -62,13 +78,11 @@ static void *alloc_malloc(JSMallocState *state, size_t size)
 	struct pl_alloc *alloc = state->opaque;
 	void *p;
 
-	if (!grant(alloc, size))
-		return NULL;
+	if (!may_have(alloc, size, size))
+		return refuse(alloc, size);
 	p = malloc(size);
-	if (!p) {
-		alloc->refused = 1;
-		return NULL;
-	}
+	if (!p)
+		return refuse(alloc, size);
 	state->malloc_count++;
 	account_grown(state, malloc_usable_size(p) + BLOCK_OVERHEAD);
 	return p;
@@ -96,13 +110,11 @@ static void *alloc_realloc(JSMallocState *state, void *p, size_t size)
 		return NULL;
 	}
 	old_size = malloc_usable_size(p);
-	if (!grant(alloc, size > old_size ? size - old_size : 0))
-		return NULL;
+	if (!may_have(alloc, size, size > old_size ? size - old_size : 0))
+		return refuse(alloc, size);
 	q = realloc(p, size);
-	if (!q) {
-		alloc->refused = 1;
-		return NULL;
-	}
+	if (!q)
+		return refuse(alloc, size);
 	new_size = malloc_usable_size(q);
 	if (new_size >= old_size)
 		account_grown(state, new_size - old_size);
@@ -128,8 +140,11 @@ void pl_alloc_init(struct pl_alloc *alloc)
 	*alloc = (struct pl_alloc){ .limit_bytes = UINT64_MAX, .collect_at = UINT64_MAX };
 }
 
-void pl_alloc_set_limit(struct pl_alloc *alloc, uint64_t limit_bytes, uint64_t fail_at)
+void pl_alloc_set_limit(struct pl_alloc *alloc, uint64_t limit_bytes, uint64_t fail_at, void (*exhausted)(void *opaque),
+			void *opaque)
 {
+	alloc->exhausted = exhausted;
+	alloc->opaque = opaque;
 	alloc->limit_bytes = limit_bytes;
 	alloc->collect_at = limit_bytes - limit_bytes / 4;
 	alloc->calls = 0;

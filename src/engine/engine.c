@@ -13,6 +13,7 @@
 #define EXIT_UNCAUGHT 1
 #define EXIT_UNSETTLED 13 /* Node's: a top-level await that nothing can settle */
 #define EXIT_OUT_OF_MEMORY 137
+#define OUT_OF_MEMORY_TEXT "Uncaught InternalError: out of memory\n"
 
 /* No collection before a small program has made this much: one would write to every object, and so copy every page of a
  * forked worker. */
@@ -67,10 +68,10 @@ static int warm(struct pl_engine *engine, size_t stack_bytes)
 	if (!engine->rt)
 		return -1;
 	engine->alloc.rt = engine->rt;
+	JS_SetRuntimeOpaque(engine->rt, engine);
 	JS_SetMaxStackSize(engine->rt, stack_bytes);
 	JS_SetInterruptHandler(engine->rt, interrupt, engine);
 	JS_SetModuleLoaderFunc(engine->rt, refuse_import, NULL, NULL);
-	JS_SetRuntimeOpaque(engine->rt, engine);
 	pl_rejections_install(engine);
 	engine->ctx = JS_NewContext(engine->rt);
 	if (!engine->ctx)
@@ -127,7 +128,8 @@ static void write_text(struct pl_engine *engine, const char *text)
 	engine->host.write(engine->host.opaque, PL_STREAM_STDERR, (const uint8_t *)text, strlen(text));
 }
 
-/* Is this what the engine throws when memory is refused? null is what remains when the error object itself found none. */
+/* Is this what the engine throws when memory is refused? Sometimes it then says "exception" and throws nothing at all, which shows
+ * as null or as the mark of an uninitialised value; no program can throw that mark by itself. */
 static int is_out_of_memory(struct pl_engine *engine, JSValueConst reason)
 {
 	JSValue message;
@@ -136,7 +138,7 @@ static int is_out_of_memory(struct pl_engine *engine, JSValueConst reason)
 
 	if (!engine->alloc.refused)
 		return 0;
-	if (JS_IsNull(reason))
+	if (JS_IsNull(reason) || JS_IsUninitialized(reason))
 		return 1;
 	if (!JS_IsError(engine->ctx, reason))
 		return 0;
@@ -158,15 +160,14 @@ static void end_uncaught(struct pl_engine *engine, JSValue reason, struct pl_eng
 	pl_alloc_add_reserve(&engine->alloc, REPORT_RESERVE_BYTES);
 	ret->oom = (uint8_t)is_out_of_memory(engine, reason);
 	ret->exit_code = ret->oom ? EXIT_OUT_OF_MEMORY : EXIT_UNCAUGHT;
-	if (ret->oom && JS_IsNull(reason)) {
-		write_text(engine, "Uncaught InternalError: out of memory\n");
+	if (ret->oom && !JS_IsError(engine->ctx, reason)) {
+		write_text(engine, OUT_OF_MEMORY_TEXT);
 		return;
 	}
 	text = JS_Call(engine->ctx, engine->format_uncaught, JS_UNDEFINED, 1, &reason);
 	if (JS_IsException(text) || pl_write_value(engine, PL_STREAM_STDERR, text) < 0) {
 		JS_FreeValue(engine->ctx, JS_GetException(engine->ctx));
-		write_text(engine, ret->oom ? "Uncaught InternalError: out of memory\n"
-					    : "Uncaught exception that could not be printed\n");
+		write_text(engine, ret->oom ? OUT_OF_MEMORY_TEXT : "Uncaught exception that could not be printed\n");
 	}
 	JS_FreeValue(engine->ctx, text);
 	JS_FreeValue(engine->ctx, reason);
@@ -339,13 +340,23 @@ static void end_normally(struct pl_engine *engine, JSValueConst program, const c
 	write_text(engine, "\n");
 }
 
+/* Called by the allocator, in the middle of anything. */
+static void end_exhausted(void *opaque)
+{
+	const struct pl_engine_result result = { .exit_code = EXIT_OUT_OF_MEMORY, .oom = 1 };
+	struct pl_engine *engine = opaque;
+
+	write_text(engine, OUT_OF_MEMORY_TEXT);
+	engine->host.finish(engine->host.opaque, &result);
+}
+
 static void arrive(struct pl_engine *engine, const struct pl_job *job)
 {
 	uint64_t collect = engine->alloc.used_bytes + COLLECT_FIRST_BYTES;
 
 	engine->origin_ns = engine->host.monotonic_ns(engine->host.opaque);
 	pl_random_seed(engine, job->seed);
-	pl_alloc_set_limit(&engine->alloc, job->memory_bytes, job->fail_allocation);
+	pl_alloc_set_limit(&engine->alloc, job->memory_bytes, job->fail_allocation, end_exhausted, engine);
 	JS_SetGCThreshold(engine->rt, (size_t)(collect < job->memory_bytes ? collect : job->memory_bytes));
 }
 

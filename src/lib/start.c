@@ -147,13 +147,27 @@ static int open_send(int line_fd, struct pl_msg_open *open, struct plimsoll_erro
 	return 0;
 }
 
+static const char *next_step(int rc, const char *step)
+{
+	if (rc == -EAGAIN)
+		return "raise the limit on processes (ulimit -u)";
+	/* EINVAL: the limit is below the number that was asked for. */
+	if (rc == -EMFILE || rc == -ENFILE || strcmp(step, "fcntl") == 0)
+		return "raise the limit on descriptors (ulimit -n)";
+	if (rc == -ENOMEM)
+		return "raise the limit on memory (ulimit -v), or free some";
+	if (strcmp(step, "open /dev/null") == 0)
+		return "mount a /dev with the usual devices";
+	return "a sandbox that plimsoll is started in may forbid it";
+}
+
 static int spawn_failed(int rc, const char *step, const char *path, struct plimsoll_error *error)
 {
 	if (strcmp(step, "execve") == 0)
 		return ENVIRONMENT("cannot start %.200s: %s; install the helper programs there, or name their directory in "
 				   "libexec_dir",
 				   path, error_text(-rc));
-	return ENVIRONMENT("cannot start %.200s: %s: %s", path, step, error_text(-rc));
+	return ENVIRONMENT("cannot start %.200s: %s: %s; %s", path, step, error_text(-rc), next_step(rc, step));
 }
 
 int pl_start(const char *libexec_dir, struct pl_msg_open *open, struct plimsoll_error *error)

@@ -279,8 +279,9 @@ static void v1_find(struct pl_cgroup_host *host, const struct view *view, enum p
 	tree = tree_find(host, fd);
 	rc = probe(host, fd, 1, 1u << c);
 	if (rc <= 0) {
-		say(found, "cgroup v1: no group can be made below %.300s: %s; run as root, or have the folder given to this user", dir,
-		    rc < 0 ? strerror(-rc) : "the controller's files cannot be written");
+		say(found, "cgroup v1: no group can be made below %.300s: %s; %s", dir,
+		    rc < 0 ? strerror(-rc) : "the controller's files cannot be written",
+		    rc == -EROFS ? "mount it writable" : "run as root, or have the folder given to this user");
 		close(fd);
 		return;
 	}

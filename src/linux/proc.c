@@ -2,6 +2,7 @@
 /* proc: see proc.h. Called by the supervisor only. What /proc says is the kernel's word; only sizes are checked. */
 #include "linux/proc.h"
 
+#include "base/digest.h"
 #include "base/fd.h"
 #include "linux/sys.h"
 
@@ -10,6 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Most of it is the list of groups: room for some six thousand. */
+#define STATUS_MAX 65536
 
 const char *const pl_ns_names[PL_NS_N] = {
 	[PL_NS_PID] = "pid", [PL_NS_MNT] = "mnt",   [PL_NS_NET] = "net",       [PL_NS_IPC] = "ipc",
@@ -106,16 +110,26 @@ static void status_ids(const char *value, uint32_t ret[4])
 		ret[i] = (uint32_t)strtoul(end, &end, 10);
 }
 
+/* A list that does not fit is stood for by its digest: two lists that differ must not look the same. */
 static void status_groups(const char *value, char ret[128])
 {
+	char hex[PL_SHA256_HEX_SIZE];
+	uint8_t bytes[PL_SHA256_LEN];
+	struct pl_digest digest;
 	size_t len = strlen(value);
 
 	while (len && value[len - 1] == ' ')
 		len--;
-	if (len >= 128)
-		len = 127;
-	memcpy(ret, value, len);
-	ret[len] = 0;
+	if (len < 128) {
+		memcpy(ret, value, len);
+		ret[len] = 0;
+		return;
+	}
+	pl_digest_init(&digest);
+	pl_digest_bytes(&digest, value, len);
+	pl_digest_end(&digest, bytes);
+	pl_hex(bytes, sizeof bytes, hex);
+	snprintf(ret, 128, "a long list, sha256:%s", hex);
 }
 
 static void status_line(const char *key, const char *value, struct pl_proc_status *s)
@@ -153,16 +167,23 @@ static void status_line(const char *key, const char *value, struct pl_proc_statu
 
 int pl_proc_status(const struct pl_proc *proc, struct pl_proc_status *ret)
 {
-	char text[4096], *line = text;
+	static char text[STATUS_MAX]; /* one thread */
+	char *line = text;
 	ssize_t n = pl_sys_pread(proc->statusfd, text, sizeof text - 1, 0);
 
 	if (n < 0)
 		return (int)n;
 	if (n == 0)
 		return -ESRCH;
+	if (n == sizeof text - 1)
+		return -E2BIG;
 	text[n] = 0;
+	/* What is not said must not pass for what is wished. */
 	memset(ret, 0, sizeof *ret);
-	ret->seccomp_filters = -1;
+	memset(ret->caps, 0xff, sizeof ret->caps);
+	memset(ret->uids, 0xff, sizeof ret->uids);
+	memset(ret->gids, 0xff, sizeof ret->gids);
+	ret->tracer = ret->seccomp_filters = -1;
 	while (*line) {
 		char *end = strchr(line, '\n'), *colon = strchr(line, ':');
 

@@ -25,7 +25,7 @@ struct pl_proc_status {
 	char state;
 	pid_t ppid, tracer;
 	uint32_t uids[4], gids[4];  /* real, effective, saved, file system */
-	char groups[128];           /* as printed, blank-separated, "" for none */
+	char groups[128];           /* as printed, blank-separated, "" for none; a digest where that is too long */
 	uint64_t caps[5];           /* inheritable, permitted, effective, bounding, ambient */
 	int no_new_privs, seccomp_mode, seccomp_filters; /* filters: -1 where the kernel does not say */
 	int threads;

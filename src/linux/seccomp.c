@@ -150,17 +150,17 @@ static int filters_read(struct dump *dump)
 static int tracer_run(void *data)
 {
 	struct dump *dump = data;
-	int signal = 0;
+	int signal = 0, rc = (int)pl_sys_ptrace(PTRACE_SEIZE, dump->pid, 0, NULL);
 
-	dump->rc = (int)pl_sys_ptrace(PTRACE_SEIZE, dump->pid, 0, NULL);
-	if (dump->rc == 0)
-		dump->rc = (int)pl_sys_ptrace(PTRACE_INTERRUPT, dump->pid, 0, NULL);
-	if (dump->rc == 0)
-		dump->rc = stop_wait(dump->pid, &signal);
-	if (dump->rc == 0) {
-		dump->rc = filters_read(dump);
+	if (rc == 0)
+		rc = (int)pl_sys_ptrace(PTRACE_INTERRUPT, dump->pid, 0, NULL);
+	if (rc == 0)
+		rc = stop_wait(dump->pid, &signal);
+	if (rc == 0) {
+		rc = filters_read(dump);
 		(void)pl_sys_ptrace(PTRACE_DETACH, dump->pid, 0, (void *)(intptr_t)signal);
 	}
+	dump->rc = rc; /* last: a tracer that is killed before has read nothing */
 	return 0;
 }
 

@@ -25,6 +25,7 @@
 #define HALT_US (1000000)      /* how long a guest may take to stand still */
 #define DEATH_US (1000000)     /* how long after the end of its stream a guest may take to be reported dead */
 #define TICK_US 500            /* how often standing still and releasing are looked at */
+#define DYING_LOOKS 40         /* ticks that a guest gets to die before it counts as contradicted */
 #define PROBE_US (1000000)     /* first spare after a contradicted fact; doubled up to ten seconds */
 #define PROBE_MAX_US (10 * 1000000)
 #define DROPPED_STEP (1024u * 1024u)
@@ -260,9 +261,19 @@ int box_open(struct supervisor *s, struct slot *slot, struct request *request, b
 
 /* --- measuring and dispatch ---------------------------------------------------------------------------------------- */
 
+/* A task that is about to end loses its descriptors and its parent before it is dead. What was read of it then contradicts
+ * nothing; so before a contradiction is believed, which takes the wall out of service, the guest gets a moment to die. */
+static bool guest_ended(const struct box *box)
+{
+	for (int i = 0; i < DYING_LOOKS && box->slot->wall->alive(&box->sandbox); i++)
+		usleep(TICK_US);
+	return !box->slot->wall->alive(&box->sandbox);
+}
+
 static int box_measure(struct box *box, enum pl_phase phase, struct plimsoll_error *error)
 {
 	struct pl_verdict verdict;
+	bool ended;
 	int rc = box->slot->wall->limit(&box->sandbox);
 
 	if (rc < 0)
@@ -270,7 +281,9 @@ static int box_measure(struct box *box, enum pl_phase phase, struct plimsoll_err
 				"the request's limits could not be put in force: %s", strerror(-rc));
 	box->slot->wall->measure(&box->sandbox, phase, false, box->sandbox.facts);
 	rc = pl_gate_pass(&box->sandbox.gate, profile_of(box), box->sandbox.facts, &verdict, error);
-	if (rc == 0 && !box->slot->wall->alive(&box->sandbox))
+	ended = rc == 0 ? !box->slot->wall->alive(&box->sandbox)
+			: error->reason == PLIMSOLL_REASON_ISOLATION && guest_ended(box);
+	if (ended)
 		rc = pl_error(error, PLIMSOLL_ERROR_ENVIRONMENT, PLIMSOLL_REASON_ENVIRONMENT, "measure",
 			      "the guest ended while it was measured");
 	return rc;
@@ -316,7 +329,11 @@ static void dispatch(struct box *box)
 	struct supervisor *s = box->supervisor;
 	struct plimsoll_error error;
 	struct pl_buf job;
+	int64_t cpu_before_us;
+	uint64_t peak_before;
 	int rc = evidence_take(box, &error);
+
+	box->slot->wall->usage(&box->sandbox, &cpu_before_us, &peak_before);
 
 	if (rc == 0)
 		rc = pl_gate_dispatch(&box->sandbox.gate, &box->request->run, profile_of(box), s->settings.floor, pl_now_us(), &job,
@@ -325,6 +342,7 @@ static void dispatch(struct box *box)
 		box_fail(box, &error);
 		return;
 	}
+	box->cpu_before_us = cpu_before_us;
 	pl_buf_fini(&box->out);
 	box->out = job;
 	box_enter(box, BOX_RUNNING, box->request->run.deadline_us);
@@ -502,15 +520,19 @@ static void output_take(struct box *box, const uint8_t *payload, size_t len)
 	enum pl_stream stream;
 	const uint8_t *bytes;
 	size_t n;
+	int rc;
 
 	if (pl_output_parse(payload, len, &stream, &bytes, &n) < 0 || !n) {
 		box_protocol(box, "an output frame is malformed");
-	} else if (pl_buf_append(stream == PL_STREAM_STDOUT ? &r->out : &r->err, bytes, n) == -ENOBUFS) {
-		/* Our guest counts and does not send more than the request keeps: this is no longer our guest. */
-		box_protocol(box, "more output than its limit");
-	} else {
-		*(stream == PL_STREAM_STDOUT ? &r->out_total : &r->err_total) += n;
+		return;
 	}
+	rc = pl_buf_append(stream == PL_STREAM_STDOUT ? &r->out : &r->err, bytes, n);
+	if (rc == -ENOBUFS) /* our guest counts and does not send more than the request keeps: this is no longer our guest */
+		box_protocol(box, "more output than its limit");
+	else if (rc < 0) /* a result that lacks what was written would be a wrong one */
+		box_fail_text(box, rc, PLIMSOLL_REASON_NONE, "take output", "the output could not be held: %s", strerror(-rc));
+	else
+		*(stream == PL_STREAM_STDOUT ? &r->out_total : &r->err_total) += n;
 }
 
 /* Said when the limit is passed and then once for every MiB: more often, and it is a flood. */

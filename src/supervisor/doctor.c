@@ -33,18 +33,6 @@ __attribute__((format(printf, 6, 7))) static void row_add(struct report *report,
 	report->rows.rows_n++;
 }
 
-/* The first line of a small file of the kernel's, or "" when it is not there. */
-static void setting_read(const char *path, char *ret, size_t size)
-{
-	int fd = pl_sys_openat(AT_FDCWD, path, O_RDONLY, 0);
-	ssize_t n = fd < 0 ? -1 : pl_sys_read(fd, ret, size - 1);
-
-	ret[n > 0 ? n : 0] = 0;
-	ret[strcspn(ret, "\n")] = 0;
-	if (fd >= 0)
-		close(fd);
-}
-
 static void walls_rows(struct supervisor *s, struct report *report)
 {
 	for (size_t i = 0; i < PL_WALLS_N; i++) {
@@ -62,34 +50,14 @@ static void walls_rows(struct supervisor *s, struct report *report)
 	row_add(report, "wall", "gvisor", "unavailable", "", "this version has no wall of the tier kernel yet");
 }
 
-static void user_namespaces_row(const struct supervisor *s, struct report *report)
+/* Looked at again: what was missing at start may be allowed by now, and would be used after the next start. */
+static void user_namespaces_row(struct supervisor *s, struct report *report)
 {
-	char restricted[32], allowed[32], max[32];
-	const struct slot *container = s->slots;
+	struct pl_wall_env now = s->env;
 
-	while (container->wall != &pl_wall_container)
-		container++;
-
-	setting_read("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", restricted, sizeof restricted);
-	setting_read("/proc/sys/kernel/unprivileged_userns_clone", allowed, sizeof allowed);
-	setting_read("/proc/sys/user/max_user_namespaces", max, sizeof max);
-	if (container->available)
-		row_add(report, "host", "user namespaces", "ok", "", "allowed");
-	else if (restricted[0] == '1' && !s->env.root)
-		row_add(report, "host", "user namespaces", "unavailable",
-			"add an AppArmor profile with the rule `userns,` for plimsoll-supervisor (narrow), or run it as root",
-			"AppArmor takes their powers away (kernel.apparmor_restrict_unprivileged_userns = 1)");
-	else if (allowed[0] == '0' && !s->env.root)
-		row_add(report, "host", "user namespaces", "unavailable",
-			"set kernel.unprivileged_userns_clone to 1, or run plimsoll as root",
-			"denied to ordinary users (kernel.unprivileged_userns_clone = 0)");
-	else if (max[0] && strtoul(max, NULL, 10) == 0)
-		row_add(report, "host", "user namespaces", "unavailable", "set user.max_user_namespaces above 0",
-			"none may be made (user.max_user_namespaces = 0)");
-	else
-		row_add(report, "host", "user namespaces", "unavailable",
-			"leave the sandbox, container or chroot that plimsoll is started in, or allow clone with new namespaces there",
-			"denied by what plimsoll runs in: %s", container->found);
+	namespaces_look(&now);
+	row_add(report, "host", "user namespaces", now.namespaces_error ? "unavailable" : "ok", now.namespaces_remedy, "%s",
+		now.namespaces_found);
 }
 
 static void cgroup_rows(const struct supervisor *s, struct report *report)
@@ -116,16 +84,37 @@ static void view_rows(const struct supervisor *s, struct report *report)
 	row_add(report, "host", "hidepid", masked ? "unavailable" : "ok",
 		masked ? "mount /proc without hidepid and subset, or run plimsoll as root" : "", "%s", s->env.host_view);
 	row_add(report, "host", "container", nested ? "limited" : "ok",
-		nested ? "facts are read from the initial pid namespace; start plimsoll outside, or with the host's" : "",
+		nested ? "facts of the container wall are read from the initial pid namespace: start plimsoll outside, or in the "
+			 "host's (docker run --pid=host)" :
+			 "",
 		nested ? "plimsoll runs in a pid namespace of its own" : "plimsoll runs in the initial pid namespace");
 	setting_read("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof scope);
 	row_add(report, "host", "ptrace scope", s->env.can_dump ? "ok" : "limited",
 		s->env.can_dump ? "" : "nothing needs to be done: the filter is proved by probes instead", "%s%s; filters are %s",
 		scope[0] ? "Yama's scope is " : "no Yama", scope,
 		s->env.can_dump ? "dumped and compared" : "proved by denied calls, which the guest tries before it has a job");
-	row_add(report, "host", "privilege", s->env.root ? "ok" : "limited",
-		s->env.root ? "" : "nothing needs to be done; as root each sandbox has a user id of its own",
-		s->env.root ? "root: each sandbox gets a user id of its own" : "an ordinary user: sandboxes have its user id");
+}
+
+static void privilege_row(const struct supervisor *s, struct report *report)
+{
+	const struct pl_wall_env *env = &s->env;
+
+	if (env->root)
+		row_add(report, "host", "privilege", "ok", "", "root: each sandbox gets a user id of its own");
+	else if (env->host_root)
+		row_add(report, "host", "privilege", "limited", "give it these, or start plimsoll as an ordinary user",
+			"the host's uid 0, without %s: a sandbox could only have this id too, which the container wall refuses",
+			env->missing_caps);
+	else
+		row_add(report, "host", "privilege", "limited",
+			"nothing needs to be done; as root each sandbox has a user id of its own",
+			"an ordinary user: sandboxes have its user id");
+	if (env->own_filters)
+		row_add(report, "host", "seccomp", "limited",
+			"nothing needs to be done as long as the walls are there; where a filter denies one, its row says so",
+			"plimsoll itself runs under system-call filters (%d)", env->own_filters);
+	else
+		row_add(report, "host", "seccomp", "ok", "", "plimsoll itself runs under no system-call filter");
 }
 
 void doctor_answer(struct supervisor *s, uint64_t id)
@@ -137,6 +126,7 @@ void doctor_answer(struct supervisor *s, uint64_t id)
 	user_namespaces_row(s, &report);
 	cgroup_rows(s, &report);
 	view_rows(s, &report);
+	privilege_row(s, &report);
 	if (pl_msg_rows_print(&s->line.out, id, &report.rows) < 0)
 		s->ending = true;
 }

@@ -159,7 +159,10 @@ static int lock_open(const char *run_dir, char *why)
 
 	rc = pl_sys_mkdirat(AT_FDCWD, run_dir, 0700);
 	if (rc < 0 && rc != -EEXIST) {
-		snprintf(why, PL_IDS_WHY_LEN, "%s cannot be made: %s", run_dir, strerror(-rc));
+		snprintf(why, PL_IDS_WHY_LEN,
+			 "%s cannot be made: %s; as root it holds the locks on user ids: make it writable (a tmpfs will do), or start "
+			 "plimsoll as an ordinary user",
+			 run_dir, strerror(-rc));
 		return rc;
 	}
 	dir_fd = pl_sys_openat(AT_FDCWD, run_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);

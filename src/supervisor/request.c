@@ -307,7 +307,8 @@ void request_answer(struct box *box, int exit_code, bool timed_out, bool oom, in
 	int rc;
 
 	msg = (struct pl_msg_result){
-		.exit_code = exit_code, .timed_out = timed_out, .oom = oom, .cpu_us = cpu_us, .peak_bytes = peak_bytes,
+		.exit_code = exit_code, .timed_out = timed_out, .oom = oom, .peak_bytes = peak_bytes,
+		.cpu_us = cpu_us > box->cpu_before_us ? cpu_us - box->cpu_before_us : 0,
 	};
 	evidence_fill(box, changes, &msg.evidence);
 	if (r->measure_only)

@@ -115,7 +115,9 @@ static int filters_start(struct supervisor *s, struct plimsoll_error *error)
 	rc = s->filters ? pl_jail_filters_compile(s->filters) : -ENOMEM;
 	if (rc < 0)
 		return pl_error(error, PLIMSOLL_ERROR_ENVIRONMENT, PLIMSOLL_REASON_ENVIRONMENT, "compile filters",
-				"the system-call filters could not be compiled: %s", strerror(-rc));
+				"the system-call filters could not be compiled: %s; if plimsoll runs under a filter that denies "
+				"seccomp, start it outside",
+				strerror(-rc));
 	s->env.guest_filter = &s->filters->guest;
 	s->env.zygote_filter = &s->filters->zygote;
 	s->env.init_filter = &s->filters->init;
@@ -127,13 +129,17 @@ static int filters_start(struct supervisor *s, struct plimsoll_error *error)
 
 static int host_start(struct supervisor *s, struct plimsoll_error *error)
 {
-	int rc = host_look(&s->env);
+	char why[HOST_WHY_LEN];
+	int rc = host_limits(why);
 
 	if (rc == 0)
+		rc = host_look(&s->env, why);
+	if (rc == 0) {
 		rc = pl_cgroup_find(&s->cgroups, NULL, 0);
+		snprintf(why, sizeof why, "the cgroup file systems could not be read: %s", strerror(-rc));
+	}
 	if (rc < 0)
-		return pl_error(error, PLIMSOLL_ERROR_ENVIRONMENT, PLIMSOLL_REASON_ENVIRONMENT, "look at the host",
-				"/proc or the cgroup file systems could not be read: %s", strerror(-rc));
+		return pl_error(error, PLIMSOLL_ERROR_ENVIRONMENT, PLIMSOLL_REASON_ENVIRONMENT, "look at the host", "%s", why);
 	s->env.cgroups = &s->cgroups;
 	(void)pl_cgroup_sweep(&s->cgroups, SWEEP_MS);
 	return 0;
@@ -177,8 +183,10 @@ int supervisor_start(struct supervisor *s, const struct pl_msg_open *open, struc
 		vm_images_load(s);
 		rc = filters_start(s, error);
 	}
-	if (rc == 0)
+	if (rc == 0) {
+		namespaces_look(&s->env);
 		walls_start(s);
+	}
 	return rc;
 }
 

@@ -16,6 +16,7 @@
 
 #define PL_LIFELINE_FD 3
 #define PL_WALLS_N 3
+#define HOST_WHY_LEN 256
 
 struct supervisor;
 struct box;
@@ -64,6 +65,7 @@ struct box {
 	enum box_state state;
 	struct request *request; /* NULL: none yet, or answered */
 	bool for_pool, spare;    /* why it was opened when not for a request */
+	int64_t cpu_before_us;   /* what the guest had used when the run was dispatched: its start-up */
 	bool job_lost;           /* it could not be written whole */
 	bool past_deadline;      /* halted because its time was up */
 	struct pl_source stream;
@@ -115,8 +117,15 @@ void supervisor_stop(struct supervisor *s);
 /* images.c */
 int image_load(int dirfd, const char *name, struct pl_image *ret);
 
-/* host.c: what can be seen from here. */
-int host_look(struct pl_wall_env *env);
+/* host.c: what can be seen from here. 0, or -errno with the cause and what to do in why. */
+int host_look(struct pl_wall_env *env, char why[HOST_WHY_LEN]);
+/* Raises our own limits as far as they go, and sees whether that is enough: 0, or -errno with why. */
+int host_limits(char why[HOST_WHY_LEN]);
+
+/* namespaces.c: whether a jail's namespaces can be had here. Fills env->namespaces_*. */
+void namespaces_look(struct pl_wall_env *env);
+/* The first line of a small file of the kernel's, or "" when it is not there. */
+void setting_read(const char *path, char *ret, size_t size);
 
 /* request.c */
 void request_run(struct supervisor *s, uint64_t id, const struct pl_msg_run *msg);

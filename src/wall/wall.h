@@ -62,7 +62,10 @@ struct pl_wall_env {
 	struct pl_loop *loop;
 	const struct pl_settings *settings;
 	bool root;                        /* we are uid 0 in the initial user namespace, with its capabilities */
-	bool can_dump;                    /* a task's filter can be dumped (root, and Yama does not forbid ptrace) */
+	bool can_dump;                    /* a task's filter can be dumped (root under no filter, and Yama does not forbid ptrace) */
+	bool host_root;                   /* our uid is the host's 0 without root being true: a sandbox with our own id would have it */
+	char missing_caps[128];           /* as uid 0: the capabilities for want of which root is not true */
+	int own_filters;                  /* how many system-call filters we run under ourselves */
 	struct pl_ids *ids;               /* as root; else NULL */
 	struct pl_cgroup_host *cgroups;
 	struct pl_image launch, guest, worker, vmm, vm_image; /* the last two: fd -1 where there is none */
@@ -72,6 +75,8 @@ struct pl_wall_env {
 	char own_groups[128];             /* the supplementary groups that an ordinary user cannot drop, as /proc prints them */
 	char host_view[64];               /* "initial pid namespace, /proc unmasked", or what it is instead */
 	int host_view_error;              /* 0, or why facts cannot be had from here */
+	int namespaces_error;             /* 0, or why a jail's namespaces cannot be had; then in words, and what to do */
+	char namespaces_found[160], namespaces_remedy[160];
 	const char *missing_fact;         /* set by a wall's start that fails for want of a fact: its name */
 	char fault[64];                   /* test builds: the failure to inject */
 	/* Called by walls. challenge: nobody but the guest holds the stream any more. failed: it cannot be opened; error has the cause as a reason. ended: the guest's end is known. */

@@ -13,38 +13,40 @@
 #include <linux/seccomp.h>
 #include <stddef.h>
 
-enum argument_rule {
-	ANY,	       /* whatever the arguments are */
-	NOT_EXECUTABLE, /* argument 2, a protection, without PROT_EXEC */
-	ARG0_IS,       /* argument 0 is exactly `value` */
+#define ARGS_MAX 2
+
+struct argument {
+	uint8_t index;
+	uint32_t value; /* what it must be, exactly */
 };
 
 struct rule {
 	int number;
-	enum argument_rule argument;
-	uint32_t value;
+	unsigned args_n;
+	struct argument args[ARGS_MAX];
 };
 
 static const struct rule rules[] = {
-	/* the stream */
-	{ SYS_recvfrom, ARG0_IS, 0 },
-	{ SYS_sendmsg, ARG0_IS, 0 },
+	/* the stream; no out-of-band bytes, no peeking, and nothing attached, as sendmsg could */
+	{ SYS_recvfrom, 2, { { 0, 0 }, { 3, 0 } } },
+	{ SYS_sendto, 2, { { 0, 0 }, { 3, MSG_NOSIGNAL } } },
 	/* sleeping until a timer is due, or until the host hangs up */
-	{ SYS_ppoll, ANY, 0 },
+	{ SYS_ppoll, 0, { { 0, 0 } } },
 	/* the clocks, where the kernel's page for them is not there */
-	{ SYS_clock_gettime, ANY, 0 },
-	{ SYS_gettimeofday, ANY, 0 },
-	/* the instance's memory grows inside what is already mapped */
-	{ SYS_mprotect, NOT_EXECUTABLE, 0 },
+	{ SYS_clock_gettime, 0, { { 0, 0 } } },
+	{ SYS_gettimeofday, 0, { { 0, 0 } } },
+	/* the instance's memory grows inside what is already mapped. To writable and nothing else: pages that were written and then made
+	 * read-only are still there, and RLIMIT_DATA, which holds this wall's memory, no longer counts them */
+	{ SYS_mprotect, 1, { { 2, PROT_READ | PROT_WRITE } } },
 	/* the name that answers the challenge, and the word about dumping in HELLO */
-	{ SYS_prctl, ARG0_IS, PR_SET_NAME },
-	{ SYS_prctl, ARG0_IS, PR_GET_DUMPABLE },
+	{ SYS_prctl, 1, { { 0, PR_SET_NAME } } },
+	{ SYS_prctl, 1, { { 0, PR_GET_DUMPABLE } } },
 	/* the end */
-	{ SYS_exit_group, ANY, 0 },
+	{ SYS_exit_group, 0, { { 0, 0 } } },
 };
 
 #define RULES_N (sizeof rules / sizeof rules[0])
-#define INSNS_A_RULE 5
+#define INSNS_A_RULE (3 + 2 * ARGS_MAX)
 #define INSNS_MAX (4 + RULES_N * INSNS_A_RULE + 1)
 
 #define DATA(field) ((uint32_t)offsetof(struct seccomp_data, field))
@@ -69,24 +71,19 @@ static void emit_return(uint32_t action)
 	emit(BPF_RET | BPF_K, action, 0, 0);
 }
 
-/* The call's number is loaded when a rule begins, and loaded again where its argument was looked at. */
+/* The call's number is loaded when a rule begins, and loaded again where its arguments were looked at. */
 static void emit_rule(const struct rule *rule)
 {
-	if (rule->argument == ANY) {
-		emit(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)rule->number, 0, 1);
-		emit_return(SECCOMP_RET_ALLOW);
-		return;
-	}
-	emit(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)rule->number, 0, 4);
-	if (rule->argument == NOT_EXECUTABLE) {
-		emit_load(ARG_LOW(2));
-		emit(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 1, 0);
-	} else {
-		emit_load(ARG_LOW(0));
-		emit(BPF_JMP | BPF_JEQ | BPF_K, rule->value, 0, 1);
+	unsigned n = rule->args_n;
+
+	emit(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)rule->number, 0, (uint8_t)(n ? 2 * n + 2 : 1));
+	for (unsigned i = 0; i < n; i++) {
+		emit_load(ARG_LOW(rule->args[i].index));
+		emit(BPF_JMP | BPF_JEQ | BPF_K, rule->args[i].value, 0, (uint8_t)(2 * (n - 1 - i) + 1));
 	}
 	emit_return(SECCOMP_RET_ALLOW);
-	emit_load(DATA(nr));
+	if (n)
+		emit_load(DATA(nr));
 }
 
 static void emit_all(void)

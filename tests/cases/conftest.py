@@ -107,7 +107,10 @@ def reap():
         ended.append((pid, status))
 
 
-def nothing_left(killed=(), within_s=2.0 * SLACK):
+NO_CALLER = 64 << 8  # the wait status of a supervisor whose caller was gone before it looked
+
+
+def nothing_left(killed=(), well=(0,), within_s=2.0 * SLACK):
     """Call it when every process that was started here has been waited for. killed: supervisors that were killed on purpose,
     whose groups stay until the next start. Every other supervisor must have ended well: sanitizers speak by the exit code."""
     end, gone, alone = time.monotonic() + within_s, [], False
@@ -116,7 +119,7 @@ def nothing_left(killed=(), within_s=2.0 * SLACK):
         gone += ended
         assert alone or time.monotonic() < end, f"still there: {descendants()}"
         time.sleep(0 if alone else 0.01)
-    bad = [(pid, status) for pid, status in gone if status != 0 and pid not in killed]
+    bad = [(pid, status) for pid, status in gone if status not in well and pid not in killed]
     assert not bad, f"ended badly: {bad}"
     left = cgroups_of([pid for pid, _ in gone if pid not in killed])
     assert not left, f"cgroups left: {left}"

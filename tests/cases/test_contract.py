@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from conftest import (ORDINARY_ID, ROOT, SLACK, TIER, USERS, WALLS, Box, as_user, cgroups_of, descendants, nothing_left, nothing_ran, reap, succeeded)
+from conftest import (NO_CALLER, ORDINARY_ID, ROOT, SLACK, TIER, USERS, WALLS, Box, as_user, cgroups_of, descendants, nothing_left, nothing_ran, reap, succeeded)
 
 TIERS = ["process", "container", "kernel", "vm"]
 RANK = {"process": 1, "container": 2, "kernel": 3, "vm": 4}
@@ -191,7 +191,7 @@ def test_nothing_left_after_a_signal(box, number, delay_s):
     process.communicate(timeout=2.0 * SLACK)
     # Before our handler is there a signal ends us as it ends any program.
     assert process.returncode in (125, 126, -number)
-    nothing_left()
+    nothing_left(well=(0, NO_CALLER))
 
 
 @pytest.mark.parametrize("delay_s", [0.3])

@@ -175,13 +175,12 @@ def tree(path):
     return found
 
 
-def machine():
-    """What of the machine a probe could have changed."""
+def machine(base):
+    """What of the machine a probe could have changed, and nobody else does meanwhile."""
+    mounts = pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
     return {
-        "mounts": pathlib.Path("/proc/self/mountinfo").read_text(),
-        "links": [line.split(":")[0] for line in pathlib.Path("/proc/net/dev").read_text().splitlines()],
+        "mounts": [line for line in mounts if str(base) in line or line.split()[4] in ("/", "/tmp")],
         "hostname": socket.gethostname(),
-        "modules": os.path.exists("/proc/modules") and pathlib.Path("/proc/modules").read_text().count("\n"),
         "swaps": pathlib.Path("/proc/swaps").read_text(),
     }
 
@@ -196,7 +195,7 @@ def benches(tmp_path_factory):
         assert path.exists(), f"no {path}: make build, or set PLIMSOLL_BIN"
     base = tmp_path_factory.mktemp("escape")
     for path in base, *list(base.parents)[:3]:
-        if path.owner() == base.owner() and path != pathlib.Path("/"):
+        if path.stat().st_uid == os.geteuid() and path != pathlib.Path("/"):
             path.chmod(path.stat().st_mode | 0o011)
     yield (found := {who: Bench(who, base) for who in PEOPLE})
     end = time.monotonic() + 5

@@ -36,6 +36,7 @@ CASES = [
     ("seccomp", "one call more", BOTH),
     ("seccomp", "second filter", ("root",)),  # only root can dump filters; a second one can only take away
     ("limit.memory", "limit.memory", BOTH),
+    ("limit.memory", "outside cgroup", ("root",)),  # held by a cgroup
     ("limit.pids", "limit.pids", ("root",)),  # held by a cgroup
     ("limit.pids", "set resource limits", ("user",)),  # held by RLIMIT_NPROC
     ("limit.cpu", "limit.cpu", BOTH),
@@ -68,6 +69,8 @@ def test_a_broken_fact_refuses_the_run(bench, fact, sabotage):
     if fact == "limit.pids" and held_by_cgroup(bench, fact) != (sabotage == "limit.pids"):
         # Which of the two holds the limit is the machine's affair: break the one that does.
         sabotage = "set resource limits" if sabotage == "limit.pids" else "limit.pids"
+    if sabotage == "outside cgroup" and not held_by_cgroup(bench, fact):
+        pytest.skip("no cgroup holds the memory of a container here")
     bench.break_(sabotage)
     try:
         bench.expect_refused(fact)

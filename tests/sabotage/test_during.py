@@ -216,6 +216,26 @@ def test_a_changed_limit_and_the_kernels_kill(start):
     expect_changed(run.end(), "limit.memory")
 
 
+@pytest.mark.parametrize("who", [who for who in PEOPLE if who == "root"])
+@pytest.mark.parametrize("ending", ALIVE)
+@pytest.mark.parametrize("fact, controller, v1_file, v2_file", [("limit.memory", "memory", "memory.limit_in_bytes", "memory.max"),
+                                                                ("limit.pids", "pids", "pids.max", "pids.max")])
+def test_a_guest_that_left_its_cgroup(start, fact, controller, v1_file, v2_file, ending):
+    """The group's limit is as it was, and holds nobody any more."""
+    run = start(ending)
+    file = run.cgroup(controller, v1_file, v2_file)
+    if not file or file.read_text() != (f"{MEMORY}\n" if controller == "memory" else "2\n"):
+        pytest.skip(f"no cgroup holds {fact} here")
+    # On v2 a group that passes controllers on takes no process, but for the uppermost one.
+    for above in file.parent.parents:
+        try:
+            (above / "cgroup.procs").write_text(str(run.guest))
+            break
+        except OSError:
+            continue
+    expect_changed(run.end(), fact)
+
+
 def test_a_stream_that_outlives_its_guest(start):
     """Somebody else has taken the guest's end of the stream: nothing that is read from it now is the guest's word."""
     run = start("crash")

@@ -42,9 +42,9 @@ class Context:
         assert answer[0] == "error" and answer[2:4] == [reason, fact], answer
         return answer[4]
 
-    def expect_back(self):
+    def expect_back(self, wall="container"):
         end = time.monotonic() + BACK_S
-        while (answer := self.run())[0] != "result":
+        while (answer := self.run(wall))[0] != "result":
             assert answer[2] == "environment", answer
             assert time.monotonic() < end, f"not back after {BACK_S} s: {answer}"
             time.sleep(0.1)
@@ -103,13 +103,17 @@ def test_the_other_wall_serves_on(bench, context):
     c.expect_runs(wall="auto")
 
 
-@pytest.mark.parametrize("sabotage,fact", [("host.task", "host.task"), ("limit.pids", "limit.pids")])
+@pytest.mark.parametrize("sabotage,fact", [("host.task", "host.task"), ("limit.pids", "limit.pids"), ("copied image", "guest.image"),
+                                           ("copied launcher", "launcher.digest"), ("+second child", "descent")])
 def test_the_process_wall_likewise(bench, context, sabotage, fact):
     wall_or_skip(bench, "process")
     c = context(walls="process")
     bench.break_(sabotage)
     c.expect_refused("isolation", fact, wall="process")
     c.expect_refused("environment", fact, wall="process")
+    bench.break_(None)
+    c.expect_back("process")
+    c.expect_runs(wall="process")
 
 
 def test_pooled_sandboxes_are_measured_again(bench, context):

@@ -62,10 +62,10 @@ static const struct pl_reader table[] = {
 	     pl_read_cred_init),
 	HOST("seccomp", PL_EQUAL, "the loaded filter equals the compiled one, and is the only one", PL_AFTER_FIXED, false,
 	     pl_read_seccomp),
-	HOST("limit.memory", PL_EQUAL, "equals the request's memory limit, held by a cgroup, without swap", PL_AFTER_SAME, false,
-	     pl_read_limit_cgroup_memory),
-	HOST("limit.pids", PL_EQUAL, "equals 2 (init and guest), held by a cgroup", PL_AFTER_SAME, false,
-	     pl_read_limit_cgroup_pids),
+	HOST("limit.memory", PL_EQUAL, "equals the request's memory limit, without swap, held by a cgroup that init and guest are in",
+	     PL_AFTER_SAME, false, pl_read_limit_cgroup_memory),
+	HOST("limit.pids", PL_EQUAL, "equals 2, held by a cgroup that init and guest, and nobody else, are in", PL_AFTER_SAME,
+	     false, pl_read_limit_cgroup_pids),
 	HOST("limit.cpu", PL_EQUAL, "equals the request's deadline in whole seconds and two, held by RLIMIT_CPU", PL_AFTER_TASK,
 	     false, pl_read_limit_cpu),
 	HOST("fs.root", PL_EQUAL, "equals an empty read-only root and /tmp, and no other mount", PL_AFTER_SAME, false,
@@ -120,36 +120,68 @@ static void profile_make(struct container_wall *w)
 			      NULL);
 	}
 	if (!w->env->can_dump)
-		reader_change(w, "seccomp", "a filter is loaded and the guest saw each of at least 12 calls denied",
+		reader_change(w, "seccomp", "one filter more than ours is loaded, and the guest saw each of at least 12 calls denied",
 			      PL_AFTER_FIXED, NULL);
 	for (size_t i = 0; i < w->profile.specs_n; i++)
 		w->specs[i] = w->readers[i].spec;
+}
+
+/* What cannot be had here, whoever asks: in the order in which it would be met. */
+static int container_missing(struct pl_wall_env *env, char found[PL_WALL_TEXT_LEN], char remedy[PL_WALL_TEXT_LEN])
+{
+	if (env->host_view_error) {
+		env->missing_fact = "host.view";
+		snprintf(found, PL_WALL_TEXT_LEN, "fact host.view, from where facts are read: %s", env->host_view);
+		snprintf(remedy, PL_WALL_TEXT_LEN,
+			 "start plimsoll in the host's pid namespace (docker run --pid=host), with an unmasked /proc");
+		return env->host_view_error;
+	}
+	if (env->host_root) {
+		env->missing_fact = "cred.uid";
+		snprintf(found, PL_WALL_TEXT_LEN,
+			 "fact cred.uid: a sandbox would have the host's uid 0, since plimsoll is a root without %s",
+			 env->missing_caps);
+		snprintf(remedy, PL_WALL_TEXT_LEN, "give it these, or start it as an ordinary user");
+		return -EPERM;
+	}
+	if (env->namespaces_error) {
+		snprintf(found, PL_WALL_TEXT_LEN, "namespaces cannot be had: %s", env->namespaces_found);
+		snprintf(remedy, PL_WALL_TEXT_LEN, "%s", env->namespaces_remedy);
+		return env->namespaces_error;
+	}
+	return 0;
+}
+
+static uint32_t rlimits_fill(const struct container_wall *w, struct pl_jail_rlimit rlimits[PL_JAIL_RLIMIT_MAX]);
+
+static int limits_missing(const struct container_wall *w, char found[PL_WALL_TEXT_LEN], char remedy[PL_WALL_TEXT_LEN])
+{
+	struct pl_jail_rlimit limits[PL_JAIL_RLIMIT_MAX + 1];
+	uint32_t n = rlimits_fill(w, limits);
+
+	limits[n++] = pl_jail_rlimit_cpu(w->env->settings);
+	return pl_jail_rlimits_fit(limits, n, found, remedy);
 }
 
 static int container_start(struct pl_wall_env *env, void **ret_state, char found[PL_WALL_TEXT_LEN],
 			   char remedy[PL_WALL_TEXT_LEN])
 {
 	struct container_wall *w;
-	const char *step;
-	int rc = pl_jail_probe(PL_JAIL_NAMESPACES, &step);
+	int rc = container_missing(env, found, remedy);
 
-	if (rc < 0) {
-		snprintf(found, PL_WALL_TEXT_LEN, "namespaces cannot be had: %s: %s", step, strerror(-rc));
-		snprintf(remedy, PL_WALL_TEXT_LEN, "allow user namespaces (see the row \"user namespaces\")");
+	if (rc < 0)
 		return rc;
-	}
-	if (env->host_view_error) {
-		env->missing_fact = "host.view";
-		snprintf(found, PL_WALL_TEXT_LEN, "fact host.view, from where facts are read: %s", env->host_view);
-		snprintf(remedy, PL_WALL_TEXT_LEN, "run plimsoll in the host's pid namespace, with an unmasked /proc");
-		return env->host_view_error;
-	}
 	w = pl_calloc(1, sizeof *w);
 	if (!w)
 		return -ENOMEM;
 	w->env = env;
 	w->cgroup_memory = env->cgroups && env->cgroups->found[PL_CGROUP_MEMORY].usable;
 	w->cgroup_pids = env->cgroups && env->cgroups->found[PL_CGROUP_PIDS].usable;
+	rc = limits_missing(w, found, remedy);
+	if (rc < 0) {
+		pl_free(w);
+		return rc;
+	}
 	profile_make(w);
 	snprintf(found, PL_WALL_TEXT_LEN, "namespaces, filter and limits can be had; memory is held by %s, tasks by %s",
 		 w->cgroup_memory ? "a cgroup" : "RLIMIT_AS", w->cgroup_pids ? "a cgroup" : "RLIMIT_NPROC");
@@ -296,11 +328,12 @@ static int container_limit(struct pl_sandbox *sandbox)
 static void container_measure(struct pl_sandbox *sandbox, enum pl_phase phase, bool gone, struct pl_fact *facts)
 {
 	struct container *c = sandbox->own;
+	struct pl_reading_tables tables;
 	struct pl_reading reading = {
 		.sandbox = sandbox, .jail = &c->jail, .guest = &c->guest, .parent = &c->jail.init, .gone = gone, .phase = phase,
 	};
 
-	pl_reading_take(&reading);
+	pl_reading_take(&reading, &tables);
 	pl_readers_run(c->wall->readers, c->wall->profile.specs_n, &reading, facts);
 }
 

@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "build_id.h"
 #include "contract/error.h"
+#include "linux/mount.h"
 #include "linux/sys.h"
 
 #include <grp.h>
@@ -78,7 +79,7 @@ static _Noreturn void child_become(const struct birth *b)
 {
 	char *argv[] = { (char *)"plimsoll-launch", NULL }, *envp[] = { NULL };
 
-	if (pl_cgroup_join_self(b->join_fds, b->join_n) < 0)
+	if (!pl_sabotage("outside cgroup") && pl_cgroup_join_self(b->join_fds, b->join_n) < 0)
 		_exit(EXIT_BIRTH);
 	/* Before waiting: with it goes our copy of the socket's other end, so that the parent's end is seen on it. */
 	descriptors_place(b);
@@ -231,7 +232,7 @@ static pid_t jail_clone(struct pl_jail *jail, const struct birth *birth, uint64_
 		if (pl_sabotage(name))
 			args.flags &= ~pl_ns_flags[i];
 	}
-	if (jail->has_cgroup && pl_cgroup_clone_fd(&jail->cgroup) >= 0) {
+	if (jail->has_cgroup && pl_cgroup_clone_fd(&jail->cgroup) >= 0 && !pl_sabotage("outside cgroup")) {
 		args.flags |= CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)pl_cgroup_clone_fd(&jail->cgroup);
 	}
@@ -311,6 +312,19 @@ static int cgroup_make(struct pl_jail *jail, const struct pl_jail_spec *spec, st
 	return 0;
 }
 
+static const char *next_step(int error)
+{
+	if (error == -EAGAIN)
+		return "raise the limit on processes (ulimit -u)";
+	if (error == -EMFILE || error == -ENFILE)
+		return "raise the limit on descriptors (ulimit -n)";
+	if (error == -ENOSPC || error == -EUSERS)
+		return "raise the limits on namespaces (user.max_*_namespaces)";
+	if (error == -EPROTO)
+		return "install every program from one build";
+	return "see plimsoll doctor";
+}
+
 int pl_jail_open(struct pl_wall_env *env, const struct pl_jail_spec *spec, struct pl_jail *jail,
 		 struct plimsoll_error *error)
 {
@@ -352,7 +366,7 @@ int pl_jail_open(struct pl_wall_env *env, const struct pl_jail_spec *spec, struc
 	for (int i = 0; i < 100 && !pl_jail_release(jail); i++)
 		usleep(1000);
 	return pl_error(error, PLIMSOLL_ERROR_ENVIRONMENT, PLIMSOLL_REASON_ENVIRONMENT, "open jail",
-			"the jail could not be made: %s: %s; see plimsoll doctor", step, strerror(-rc));
+			"the jail could not be made: %s: %s; %s", step, strerror(-rc), next_step(rc));
 }
 
 void pl_jail_kill(struct pl_jail *jail)
@@ -386,8 +400,8 @@ bool pl_jail_release(struct pl_jail *jail)
 int pl_jail_error(const char *wall, const struct pl_jail_report *report, struct plimsoll_error *error)
 {
 	return pl_error(error, PLIMSOLL_ERROR_ENVIRONMENT, PLIMSOLL_REASON_ENVIRONMENT, "open jail",
-			"the %s wall could not be built: %s: %s; see plimsoll doctor", wall, report->step,
-			strerror(-report->error));
+			"the %s wall could not be built: %s: %s; %s", wall, report->step, strerror(-report->error),
+			next_step(report->error));
 }
 
 static int limit_as_owner(const struct pl_jail *jail, const struct pl_proc *proc, int resource, const struct rlimit *limit)
@@ -419,21 +433,123 @@ int pl_jail_limit(const struct pl_jail *jail, const struct pl_proc *proc, int re
 	return rc;
 }
 
-/* A child in fresh namespaces tries the first privileged thing that a jail does: where user namespaces are made powerless (as
- * by AppArmor on Ubuntu 24.04) the clone works and this does not. */
-int pl_jail_probe(uint64_t namespaces, const char **ret_step)
+/* What plimsoll-launch does for its root, but for what cannot fail when this does not. */
+static int probe_root(void)
 {
-	struct clone_args args = { .flags = namespaces, .exit_signal = SIGCHLD };
-	pid_t pid = pl_sys_clone3(&args);
-	int status;
+	struct mount_attr private = { .propagation = MS_PRIVATE };
+	int fs, fd, rc = pl_mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &private);
 
+	fs = rc < 0 ? rc : pl_fsopen("tmpfs");
+	if (fs < 0)
+		return fs;
+	rc = pl_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL);
+	fd = rc < 0 ? rc : pl_fsmount(fs, 0);
+	if (fd < 0)
+		return fd;
+	rc = pl_move_mount(fd, AT_FDCWD, "/proc");
+	if (rc == 0 && fchdir(fd) < 0)
+		rc = -errno;
+	return rc < 0 ? rc : pl_pivot_root(".", ".");
+}
+
+static _Noreturn void probe_child(const int gate[2])
+{
+	char byte;
+
+	close(gate[1]);
+	if (pl_sys_read(gate[0], &byte, 1) != 1)
+		_exit(ECANCELED);
+	_exit(-probe_root() & 0xff);
+}
+
+static int probe_maps(struct pl_jail *jail, pid_t pid, int pidfd)
+{
+	int rc = pl_proc_pin(pid, pidfd, &jail->init);
+
+	if (rc == 0 && jail->env->ids)
+		rc = pl_ids_take(jail->env->ids, &jail->id_first);
+	if (rc == 0)
+		rc = maps_write(jail);
+	if (jail->id_first)
+		(void)pl_ids_give(jail->env->ids, jail->id_first);
+	pl_proc_unpin(&jail->init);
+	return rc;
+}
+
+/* A child in fresh namespaces, with ids mapped, makes a root as a jail does: where user namespaces are made powerless (as by
+ * AppArmor on Ubuntu 24.04), or a filter around us denies mounting, the clone works and this does not. */
+int pl_jail_probe(struct pl_wall_env *env, uint64_t namespaces, const char **ret_step)
+{
+	struct pl_jail jail = { .env = env, .init = PL_PROC_NONE };
+	int pidfd = -1, gate[2], status, rc;
+	struct clone_args args = { .flags = namespaces | CLONE_PIDFD, .pidfd = (uintptr_t)&pidfd, .exit_signal = SIGCHLD };
+	pid_t pid;
+
+	*ret_step = "make a pipe";
+	rc = (int)PL_SYS("pipe2", pipe2(gate, O_CLOEXEC));
+	if (rc < 0)
+		return rc;
 	*ret_step = "clone into namespaces";
+	pid = pl_sys_clone3(&args);
 	if (pid == 0)
-		_exit(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ? errno : 0);
-	if (pid < 0)
-		return pid;
-	*ret_step = "change a mount in the new namespaces";
-	if (pl_sys_wait4(pid, &status, __WALL, NULL) != pid || !WIFEXITED(status))
-		return -EIO;
-	return -WEXITSTATUS(status);
+		probe_child(gate);
+	close(gate[0]);
+	rc = pid < 0 ? pid : 0;
+	if (rc == 0) {
+		*ret_step = "write id maps";
+		rc = probe_maps(&jail, pid, pidfd);
+	}
+	if (rc == 0) {
+		*ret_step = "mount a root";
+		rc = pl_sys_write(gate[1], "", 1) == 1 ? 0 : -EPIPE;
+	}
+	close(gate[1]);
+	if (pid > 0 && (pl_sys_wait4(pid, &status, __WALL, NULL) != pid || !WIFEXITED(status)))
+		rc = rc < 0 ? rc : -EIO;
+	return rc < 0 || pid < 0 ? rc : -WEXITSTATUS(status);
+}
+
+static const char *limit_name(int resource)
+{
+	static const struct {
+		int resource;
+		const char *name;
+	} names[] = {
+		{ RLIMIT_AS, "RLIMIT_AS (ulimit -v)" },	    { RLIMIT_CPU, "RLIMIT_CPU (ulimit -t)" },
+		{ RLIMIT_DATA, "RLIMIT_DATA (ulimit -d)" }, { RLIMIT_FSIZE, "RLIMIT_FSIZE (ulimit -f)" },
+		{ RLIMIT_NOFILE, "RLIMIT_NOFILE (ulimit -n)" }, { RLIMIT_STACK, "RLIMIT_STACK (ulimit -s)" },
+	};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (names[i].resource == resource)
+			return names[i].name;
+	return "a resource limit";
+}
+
+struct pl_jail_rlimit pl_jail_rlimit_cpu(const struct pl_settings *settings)
+{
+	uint64_t seconds = (uint64_t)(settings->timeout_max_ms + 999) / 1000 + 2;
+
+	return (struct pl_jail_rlimit){ RLIMIT_CPU, seconds, seconds };
+}
+
+int pl_jail_rlimits_fit(const struct pl_jail_rlimit *limits, size_t n, char found[PL_WALL_TEXT_LEN],
+			char remedy[PL_WALL_TEXT_LEN])
+{
+	for (size_t i = 0; i < n; i++) {
+		const char *name = limit_name(limits[i].resource);
+		struct rlimit own;
+		int rc = pl_sys_prlimit(0, limits[i].resource, NULL, &own);
+
+		if (rc == 0 && own.rlim_max >= limits[i].hard) /* RLIM_INFINITY is the highest number */
+			continue;
+		if (rc < 0)
+			snprintf(found, PL_WALL_TEXT_LEN, "%s cannot be read: %s", name, strerror(-rc));
+		else
+			snprintf(found, PL_WALL_TEXT_LEN, "plimsoll runs under a hard limit %s of %llu, and %llu are needed", name,
+				 (unsigned long long)own.rlim_max, (unsigned long long)limits[i].hard);
+		snprintf(remedy, PL_WALL_TEXT_LEN, "raise that limit where plimsoll is started");
+		return -ERANGE;
+	}
+	return 0;
 }

@@ -60,6 +60,13 @@ int pl_jail_error(const char *wall, const struct pl_jail_report *report, struct 
 int pl_jail_limit(const struct pl_jail *jail, const struct pl_proc *proc, int resource, uint64_t value);
 
 /* Tries what a jail needs of namespaces: 0, or -errno with the step that failed. Blocks for about a millisecond; for start. */
-int pl_jail_probe(uint64_t namespaces, const char **ret_step);
+int pl_jail_probe(struct pl_wall_env *env, uint64_t namespaces, const char **ret_step);
+
+/* The highest processor-time limit that a request can bring. */
+struct pl_jail_rlimit pl_jail_rlimit_cpu(const struct pl_settings *settings);
+
+/* Whether our own hard limits leave room for these, which can only be lowered from there. 0, or -ERANGE with texts for a person. */
+int pl_jail_rlimits_fit(const struct pl_jail_rlimit *limits, size_t n, char found[PL_WALL_TEXT_LEN],
+			char remedy[PL_WALL_TEXT_LEN]);
 
 #endif

@@ -48,8 +48,10 @@ void pl_fact_failed(struct pl_fact *fact, int error)
 	fact->error = error;
 }
 
-void pl_reading_take(struct pl_reading *r)
+void pl_reading_take(struct pl_reading *r, struct pl_reading_tables *tables)
 {
+	tables->mounts_read = tables->descriptors_read = false;
+	r->tables = tables;
 	r->init_error = pl_proc_status(&r->jail->init, &r->init_status);
 	r->guest_error = r->gone ? -ESRCH : pl_proc_status(r->guest, &r->guest_status);
 	r->limits_error = r->gone ? -ESRCH : pl_proc_file(r->guest, "limits", r->limits, sizeof r->limits);
@@ -159,10 +161,12 @@ void pl_read_launcher_digest(const struct pl_reading *r, struct pl_fact *f)
 static void ns_read(const struct pl_reading *r, int ns, struct pl_fact *f)
 {
 	uint64_t guest, init;
-	int rc = pl_proc_ns(&r->jail->init, ns, &init);
+	int rc = pl_proc_ns(subject(r), ns, &guest);
 
-	if (rc == 0)
-		rc = pl_proc_ns(subject(r), ns, &guest);
+	/* On the way out of the pool init is what it was: it has one task, which its filter lets do nothing but wait. */
+	init = guest;
+	if (rc == 0 && r->phase != PL_PHASE_PASS)
+		rc = pl_proc_ns(&r->jail->init, ns, &init);
 	if (rc < 0) {
 		pl_fact_failed(f, rc);
 		return;
@@ -304,11 +308,14 @@ void pl_read_seccomp(const struct pl_reading *r, struct pl_fact *f)
 		filter_dump(r, f);
 		return;
 	}
-	pl_fact_reference(f, "mode 2, every probe denied");
+	pl_fact_reference(f, "mode 2, one filter more than ours, every probe denied");
 	if (r->guest_error)
 		pl_fact_failed(f, r->guest_error);
 	else
-		pl_fact_value(f, "mode %d, %s", r->guest_status.seccomp_mode,
+		/* What we run under ourselves, the guest inherits: that filter's denials must not pass for those of ours. */
+		pl_fact_value(f, "mode %d, %s, %s", r->guest_status.seccomp_mode,
+			      r->guest_status.seccomp_filters == r->jail->env->own_filters + 1 ? "one filter more than ours"
+											       : "another number of filters",
 			      h->probes_tried >= PROBES_MIN && h->probes_denied == h->probes_tried ? "every probe denied"
 											   : "a probe was not denied");
 }
@@ -323,30 +330,55 @@ void pl_read_dumpable(const struct pl_reading *r, struct pl_fact *f)
 	pl_fact_value(f, "%u", r->sandbox->hello.dumpable);
 }
 
+/* A group's limit is the sandbox's only as long as its processes are in that group. */
+static int members_read(const struct pl_reading *r, enum pl_cgroup_controller controller, const char **ret)
+{
+	bool init = false, guest = r->gone, others = false;
+	pid_t tasks[3];
+	int n = pl_cgroup_tasks(&r->jail->cgroup, controller, tasks, 3);
+
+	for (int i = 0; i < n && i < 3; i++) {
+		if (tasks[i] == r->jail->init.pid)
+			init = true;
+		else if (!r->gone && tasks[i] == r->guest->pid)
+			guest = true;
+		else
+			others = true;
+	}
+	*ret = others ? "with others in it" : init && guest ? "with the sandbox in it" : "without the sandbox in it";
+	return n < 0 ? n : 0;
+}
+
 void pl_read_limit_cgroup_memory(const struct pl_reading *r, struct pl_fact *f)
 {
+	const char *members = "";
 	uint64_t bytes = 0, swap = 0;
 	int rc = r->jail->has_cgroup ? pl_cgroup_get_memory(&r->jail->cgroup, &bytes) : -ENOENT;
 
 	if (rc == 0 && r->jail->cgroup.swap_held)
 		rc = pl_cgroup_get_swap(&r->jail->cgroup, &swap);
-	pl_fact_reference(f, "cgroup %" PRIu64 ", swap 0", r->sandbox->limits.memory_bytes);
+	if (rc == 0)
+		rc = members_read(r, PL_CGROUP_MEMORY, &members);
+	pl_fact_reference(f, "cgroup %" PRIu64 ", swap 0, with the sandbox in it", r->sandbox->limits.memory_bytes);
 	if (rc < 0)
 		pl_fact_failed(f, rc);
 	else
-		pl_fact_value(f, "cgroup %" PRIu64 ", swap %" PRIu64, bytes, swap);
+		pl_fact_value(f, "cgroup %" PRIu64 ", swap %" PRIu64 ", %s", bytes, swap, members);
 }
 
 void pl_read_limit_cgroup_pids(const struct pl_reading *r, struct pl_fact *f)
 {
+	const char *members = "";
 	uint64_t n = 0;
 	int rc = r->jail->has_cgroup ? pl_cgroup_get_pids(&r->jail->cgroup, &n) : -ENOENT;
 
-	pl_fact_reference(f, "cgroup 2");
+	if (rc == 0)
+		rc = members_read(r, PL_CGROUP_PIDS, &members);
+	pl_fact_reference(f, "cgroup 2, with the sandbox in it");
 	if (rc < 0)
 		pl_fact_failed(f, rc);
 	else
-		pl_fact_value(f, "cgroup %" PRIu64, n);
+		pl_fact_value(f, "cgroup %" PRIu64 ", %s", n, members);
 }
 
 /* One line of /proc/PID/limits: a name of words, then two columns. Read through the pinned folder and for everybody to read,
@@ -417,29 +449,34 @@ static void mount_add(char *line, struct pl_text *all, struct pl_text *writable)
 		pl_text_add(writable, "%s %.*s;", field[4], size ? (int)strcspn(size, ",\n") : 9, size ? size : "unlimited");
 }
 
-static int mounts_read(const struct pl_reading *r, struct pl_fact *f, bool writable_only)
+static int mounts_read(const struct pl_reading *r)
 {
-	char text[8192], all_chars[PL_FACT_VALUE_SIZE] = "", writable_chars[PL_FACT_VALUE_SIZE] = "", *rest = text, *line;
-	struct pl_text all = PL_TEXT(all_chars), writable = PL_TEXT(writable_chars);
-	ssize_t n = pl_proc_file(subject(r), "mountinfo", text, sizeof text);
+	struct pl_reading_tables *t = r->tables;
+	char text[8192], *rest = text, *line;
+	struct pl_text all = PL_TEXT(t->mounts), writable = PL_TEXT(t->writable);
+	ssize_t n;
 
-	/* More than fits is a host's table, not an empty root's. */
-	if (n == -E2BIG) {
-		pl_fact_value(f, "a table of more than 8 KiB");
-		return 0;
-	}
-	if (n < 0)
-		return (int)n;
-	while ((line = strsep(&rest, "\n")) && *line)
+	if (t->mounts_read)
+		return t->mounts_error;
+	t->mounts_read = true;
+	t->mounts[0] = t->writable[0] = 0;
+	n = pl_proc_file(subject(r), "mountinfo", text, sizeof text);
+	t->mounts_error = n < 0 && n != -E2BIG ? (int)n : 0;
+	while (n > 0 && (line = strsep(&rest, "\n")) && *line)
 		mount_add(line, &all, &writable);
-	pl_fact_value(f, "%s", writable_only ? writable_chars : all.full ? "more mounts than fit" : all_chars);
-	return 0;
+	/* More than fits is a host's table, not an empty root's. */
+	if (n == -E2BIG || all.full || writable.full) {
+		snprintf(t->mounts, sizeof t->mounts, "more mounts than fit");
+		snprintf(t->writable, sizeof t->writable, "more mounts than fit");
+	}
+	return t->mounts_error;
 }
 
 void pl_read_fs_root(const struct pl_reading *r, struct pl_fact *f)
 {
-	int rc = mounts_read(r, f, false);
+	int rc = mounts_read(r);
 
+	pl_fact_value(f, "%s", r->tables->mounts);
 	pl_fact_reference(f, "/ tmpfs ro,nosuid,nodev,noexec,relatime;/tmp tmpfs rw,nosuid,nodev,noexec,relatime;");
 	if (rc < 0)
 		pl_fact_failed(f, rc);
@@ -447,8 +484,9 @@ void pl_read_fs_root(const struct pl_reading *r, struct pl_fact *f)
 
 void pl_read_fs_writable(const struct pl_reading *r, struct pl_fact *f)
 {
-	int rc = mounts_read(r, f, true);
+	int rc = mounts_read(r);
 
+	pl_fact_value(f, "%s", r->tables->writable);
 	pl_fact_reference(f, "/tmp size=%lluk;", PL_TMP_BYTES / 1024);
 	if (rc < 0)
 		pl_fact_failed(f, rc);
@@ -496,19 +534,34 @@ static int fd_list_add(void *ctx, int fd, const char *target)
 	return 0;
 }
 
-void pl_read_fds(const struct pl_reading *r, const char *reference, struct pl_fact *f)
+static int descriptors_read(const struct pl_reading *r)
 {
-	char text[PL_FACT_VALUE_SIZE] = "";
-	struct fd_list list = { .text = PL_TEXT(text) };
+	struct pl_reading_tables *t = r->tables;
+	struct fd_list list = { .text = PL_TEXT(t->descriptors) };
 	int rc;
 
+	if (t->descriptors_read)
+		return t->descriptors_error;
+	t->descriptors_read = true;
+	t->descriptors[0] = 0;
 	fd_list_init(&list, r);
 	rc = pl_proc_fds(r->guest, fd_list_add, &list);
+	t->descriptors_error = rc < 0 ? rc : 0;
+	t->held = list.held;
+	if (list.text.full)
+		snprintf(t->descriptors, sizeof t->descriptors, "more descriptors than fit");
+	return t->descriptors_error;
+}
+
+void pl_read_fds(const struct pl_reading *r, const char *reference, struct pl_fact *f)
+{
+	int rc = descriptors_read(r);
+
 	pl_fact_reference(f, "%s", reference);
 	if (rc < 0)
 		pl_fact_failed(f, rc);
 	else
-		pl_fact_value(f, "%s", list.text.full ? "more descriptors than fit" : text);
+		pl_fact_value(f, "%s", r->tables->descriptors);
 }
 
 void pl_read_fd_open(const struct pl_reading *r, struct pl_fact *f)
@@ -532,8 +585,8 @@ static int holder_count(const struct pl_reading *r, const struct pl_proc *proc, 
  * the zygote where there is one, and the guest, since descent says that there is nobody else. */
 void pl_read_stream_holders(const struct pl_reading *r, struct pl_fact *f)
 {
-	int guest = 0, init = 0, parent = 0;
-	int rc = holder_count(r, r->guest, &guest);
+	int init = 0, parent = 0;
+	int rc = descriptors_read(r);
 
 	if (rc == 0)
 		rc = holder_count(r, &r->jail->init, &init);
@@ -543,5 +596,5 @@ void pl_read_stream_holders(const struct pl_reading *r, struct pl_fact *f)
 	if (rc < 0)
 		pl_fact_failed(f, rc);
 	else
-		pl_fact_value(f, "guest %d, init %d, zygote %d", guest, init, parent);
+		pl_fact_value(f, "guest %d, init %d, zygote %d", r->tables->held, init, parent);
 }

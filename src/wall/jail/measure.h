@@ -9,6 +9,14 @@
 
 #define PL_TMP_BYTES (16ull << 20) /* the writable /tmp of the container wall, the reference's size (1.5) */
 
+/* What two facts are read from, read when the first of them asks. */
+struct pl_reading_tables {
+	bool mounts_read, descriptors_read;
+	int mounts_error, descriptors_error;
+	char mounts[PL_FACT_VALUE_SIZE], writable[PL_FACT_VALUE_SIZE], descriptors[PL_FACT_VALUE_SIZE];
+	int held; /* how often the guest holds the stream */
+};
+
 /* Everything about one sandbox that several facts are read from, taken once a phase. */
 struct pl_reading {
 	struct pl_sandbox *sandbox;
@@ -21,6 +29,7 @@ struct pl_reading {
 	int init_error, guest_error;
 	char limits[2048]; /* the guest's /proc/PID/limits; "" where it is not read */
 	ssize_t limits_error;
+	struct pl_reading_tables *tables;
 };
 
 struct pl_reader {
@@ -28,7 +37,8 @@ struct pl_reader {
 	void (*read)(const struct pl_reading *reading, struct pl_fact *fact);
 };
 
-void pl_reading_take(struct pl_reading *reading);
+/* tables: the caller's, for as long as the reading. */
+void pl_reading_take(struct pl_reading *reading, struct pl_reading_tables *tables);
 /* Fills facts by the readers, skipping in later phases what is fixed. ret keeps what it held for those. */
 void pl_readers_run(const struct pl_reader *readers, size_t n, const struct pl_reading *reading, struct pl_fact *ret);
 

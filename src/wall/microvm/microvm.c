@@ -87,7 +87,7 @@ static int machine_check(char *found, char *remedy)
 static int wall_look(struct microvm_wall *w, char *found, char *remedy)
 {
 	enum pl_kvm_flavour flavour;
-	const char *lacks = "", *step;
+	const char *lacks = "";
 	char name[16];
 	int rc = machine_check(found, remedy);
 
@@ -100,11 +100,16 @@ static int wall_look(struct microvm_wall *w, char *found, char *remedy)
 	rc = flavour_check(w, flavour, found, remedy);
 	if (rc < 0)
 		return rc;
-	rc = pl_jail_probe(PL_JAIL_NAMESPACES, &step);
-	if (rc < 0) {
-		snprintf(found, PL_WALL_TEXT_LEN, "namespaces for the monitor cannot be had: %s: %s", step, strerror(-rc));
-		snprintf(remedy, PL_WALL_TEXT_LEN, "allow user namespaces (see the row \"user namespaces\")");
-		return rc;
+	if (w->env->host_root) {
+		snprintf(found, PL_WALL_TEXT_LEN, "a monitor would have the host's uid 0, since plimsoll is a root without %s",
+			 w->env->missing_caps);
+		snprintf(remedy, PL_WALL_TEXT_LEN, "give it these, or start it as an ordinary user");
+		return -EPERM;
+	}
+	if (w->env->namespaces_error) {
+		snprintf(found, PL_WALL_TEXT_LEN, "namespaces for the monitor cannot be had: %s", w->env->namespaces_found);
+		snprintf(remedy, PL_WALL_TEXT_LEN, "%s", w->env->namespaces_remedy);
+		return w->env->namespaces_error;
 	}
 	if (w->env->host_view_error) {
 		snprintf(found, PL_WALL_TEXT_LEN, "facts cannot be read from here: %s", w->env->host_view);
@@ -463,11 +468,12 @@ static int machine_limit(struct pl_sandbox *sandbox)
 static void machine_measure(struct pl_sandbox *sandbox, enum pl_phase phase, bool gone, struct pl_fact *facts)
 {
 	struct microvm *m = sandbox->own;
+	struct pl_reading_tables tables;
 	struct pl_reading reading = {
 		.sandbox = sandbox, .jail = &m->jail, .guest = &m->monitor, .parent = &m->jail.init, .gone = gone, .phase = phase,
 	};
 
-	pl_reading_take(&reading);
+	pl_reading_take(&reading, &tables);
 	pl_readers_run(m->wall->readers, m->wall->profile.specs_n, &reading, facts);
 }
 

@@ -58,8 +58,12 @@ static const struct pl_reader table[] = {
 static int process_start(struct pl_wall_env *env, void **ret_state, char found[PL_WALL_TEXT_LEN],
 			 char remedy[PL_WALL_TEXT_LEN])
 {
-	struct process_wall *w = pl_calloc(1, sizeof *w);
+	struct process_wall *w;
+	int rc = pl_zygote_limits_fit(env->settings, found, remedy);
 
+	if (rc < 0)
+		return rc;
+	w = pl_calloc(1, sizeof *w);
 	if (!w)
 		return -ENOMEM;
 	w->env = env;
@@ -68,12 +72,14 @@ static int process_start(struct pl_wall_env *env, void **ret_state, char found[P
 	w->profile = (struct pl_profile){
 		.wall = "process", .tier = PLIMSOLL_TIER_PROCESS, .specs = w->specs, .specs_n = sizeof table / sizeof *table,
 	};
-	snprintf(found, PL_WALL_TEXT_LEN, "a worker process for each run, memory held by RLIMIT_DATA");
+	snprintf(found, PL_WALL_TEXT_LEN, "a worker process for each run, memory held by RLIMIT_DATA%s",
+		 env->namespaces_error ? "; without namespaces around it, which this tier does not ask for" : "");
 	remedy[0] = 0;
 	*ret_state = w;
 	return 0;
 }
 
+/* Never from inside a callback of the loop, where an event of the same round may still point into a zygote. */
 static void ended_sweep(struct process_wall *w)
 {
 	struct pl_zygote **at = &w->ended;
@@ -108,16 +114,23 @@ static void zygote_ended(struct pl_zygote *z, const struct plimsoll_error *error
 	}
 }
 
+/* For a zygote without workers, or when all ends. */
+static void zygote_retire(struct process_wall *w)
+{
+	struct pl_zygote *z = w->zygote;
+
+	z->next = w->ended;
+	w->ended = z;
+	w->zygote = NULL;
+	pl_zygote_kill(z);
+}
+
 static void process_stop(void *state)
 {
 	struct process_wall *w = state;
 
-	if (w->zygote) {
-		w->zygote->next = w->ended;
-		w->ended = w->zygote;
-		w->zygote = NULL;
-		pl_zygote_kill(w->ended);
-	}
+	if (w->zygote)
+		zygote_retire(w);
 	for (int i = 0; w->ended && i < 1000; i++) {
 		ended_sweep(w);
 		if (w->ended)
@@ -151,7 +164,9 @@ static int process_open(void *state, struct pl_sandbox *sandbox, struct plimsoll
 	int pair[2] = { -1, -1 }, rc;
 	struct pl_worker *worker;
 
-	ended_sweep(w);
+	/* What was wrong with a worker may be wrong with all of its kind; those that still run are left to their end. */
+	if (w->zygote && w->zygote->suspect && !w->zygote->workers)
+		zygote_retire(w);
 	if (!w->zygote) {
 		rc = pl_zygote_new(w->env, w, zygote_ended, &w->zygote, error);
 		if (rc < 0)
@@ -208,6 +223,9 @@ static int process_limit(struct pl_sandbox *sandbox)
 static void process_measure(struct pl_sandbox *sandbox, enum pl_phase phase, bool gone, struct pl_fact *facts)
 {
 	struct pl_worker *worker = sandbox->own;
+	struct process_wall *w = worker->zygote->owner;
+	struct pl_verdict verdict;
+	struct pl_reading_tables tables;
 	struct pl_reading reading = {
 		.sandbox = sandbox,
 		.jail = &worker->zygote->jail,
@@ -217,8 +235,10 @@ static void process_measure(struct pl_sandbox *sandbox, enum pl_phase phase, boo
 		.phase = phase,
 	};
 
-	pl_reading_take(&reading);
+	pl_reading_take(&reading, &tables);
 	pl_readers_run(table, sizeof table / sizeof *table, &reading, facts);
+	if (phase != PL_PHASE_AFTER && pl_derive(&w->profile, facts, &verdict) != w->profile.tier)
+		worker->zygote->suspect = true;
 }
 
 static bool process_alive(const struct pl_sandbox *sandbox)

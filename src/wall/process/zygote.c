@@ -12,6 +12,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+/* An instance reserves 8 GiB, so that no index can reach beyond it; and the zygote's own stays mapped in its workers. */
+#define ADDRESS_SPACE_BYTES (20ull << 30)
+
 static void zygote_fail(struct pl_zygote *z, const char *what)
 {
 	struct plimsoll_error error;
@@ -121,20 +124,34 @@ static void control_ready(struct pl_source *source, uint32_t events)
 	pl_zygote_read(source->owner);
 }
 
+static const struct pl_jail_rlimit rlimits[] = {
+	{ RLIMIT_CORE, 0, 0 },
+	{ RLIMIT_NOFILE, 32, 32 },
+	{ RLIMIT_FSIZE, 0, 0 },
+	{ RLIMIT_MEMLOCK, 0, 0 },
+	{ RLIMIT_STACK, 16ull << 20, 16ull << 20 },
+};
+
+int pl_zygote_limits_fit(const struct pl_settings *settings, char found[PL_WALL_TEXT_LEN], char remedy[PL_WALL_TEXT_LEN])
+{
+	const struct pl_jail_rlimit needed[] = {
+		{ RLIMIT_AS, ADDRESS_SPACE_BYTES, ADDRESS_SPACE_BYTES },
+		{ RLIMIT_DATA, settings->memory_max_bytes, settings->memory_max_bytes },
+		pl_jail_rlimit_cpu(settings),
+	};
+	int rc = pl_jail_rlimits_fit(rlimits, sizeof rlimits / sizeof *rlimits, found, remedy);
+
+	return rc < 0 ? rc : pl_jail_rlimits_fit(needed, sizeof needed / sizeof *needed, found, remedy);
+}
+
 static int zygote_jail(struct pl_zygote *z, int far_fd, struct plimsoll_error *error)
 {
-	static const struct pl_jail_rlimit rlimits[] = {
-		{ RLIMIT_CORE, 0, 0 },
-		{ RLIMIT_NOFILE, 32, 32 },
-		{ RLIMIT_FSIZE, 0, 0 },
-		{ RLIMIT_MEMLOCK, 0, 0 },
-		{ RLIMIT_STACK, 16ull << 20, 16ull << 20 },
-	};
 	struct pl_jail_spec spec = {
 		.image = &z->env->worker,
 		.argv0 = "plimsoll-worker",
 		.stream_fd = far_fd,
-		.namespaces = PL_JAIL_NAMESPACES,
+		/* Where they cannot be had, whatever the reason, the jail is what is left of it: the tier does not ask for them. */
+		.namespaces = z->env->namespaces_error ? 0 : PL_JAIL_NAMESPACES,
 		.may_go_without = true,
 		.guest_filter = z->env->zygote_filter,
 		.init_filter = z->env->init_filter,

@@ -26,7 +26,11 @@ struct pl_zygote {
 	struct pl_source control; /* SOCK_SEQPACKET to the zygote */
 	struct pl_proc proc;      /* pinned at READY; pid 0 before */
 	struct pl_worker *workers;
+	bool suspect;             /* a worker of it did not measure right: it gets no more of them */
 };
+
+/* Whether the limits that plimsoll itself runs under leave room for workers: 0, or -ERANGE with texts for a person. */
+int pl_zygote_limits_fit(const struct pl_settings *settings, char found[PL_WALL_TEXT_LEN], char remedy[PL_WALL_TEXT_LEN]);
 
 int pl_zygote_new(struct pl_wall_env *env, void *owner,
 		  void (*ended)(struct pl_zygote *zygote, const struct plimsoll_error *error), struct pl_zygote **ret,

@@ -26,7 +26,7 @@ static int caps_set(const struct __user_cap_data_struct caps[2])
 
 int pl_break_inherit_capability(const struct pl_jail_plan *plan)
 {
-	struct __user_cap_data_struct caps[2];
+	struct __user_cap_data_struct caps[2] = { { 0 } };
 	int rc = caps_get(caps);
 
 	(void)plan;
@@ -44,7 +44,7 @@ int pl_break_keep_capabilities(const struct pl_jail_plan *plan)
 
 int pl_break_regain_capabilities(const struct pl_jail_plan *plan)
 {
-	struct __user_cap_data_struct caps[2];
+	struct __user_cap_data_struct caps[2] = { { 0 } };
 	int rc = caps_get(caps);
 
 	(void)plan;

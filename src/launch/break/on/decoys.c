@@ -75,7 +75,7 @@ int pl_break_middle(const struct pl_jail_plan *plan)
 int pl_break_speaking_child(const struct pl_jail_plan *plan)
 {
 	char *argv[] = { (char *)plan->guest_argv0, NULL }, *envp[] = { NULL };
-	int pair[2], rc = pl_sys_socketpair(SOCK_STREAM, pair);
+	int pair[2] = { -1, -1 }, rc = pl_sys_socketpair(SOCK_STREAM, pair);
 	const char *step;
 	pid_t pid;
 
@@ -161,7 +161,7 @@ static _Noreturn void relay(int inner_fd, pid_t guest)
 int pl_break_relay(const struct pl_jail_plan *plan)
 {
 	pid_t guest = getpid(), pid;
-	int pair[2], rc = pl_sys_socketpair(SOCK_STREAM, pair);
+	int pair[2] = { -1, -1 }, rc = pl_sys_socketpair(SOCK_STREAM, pair);
 
 	if (rc < 0)
 		return rc;

@@ -116,7 +116,7 @@ static int link_add(int fd, const char *kind)
 		struct nlmsghdr header;
 		struct nlmsgerr error;
 		char rest[256];
-	} answer;
+	} answer = { 0 };
 	ssize_t n;
 
 	memcpy(request.name, kind, strlen(kind));
