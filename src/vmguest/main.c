@@ -257,7 +257,7 @@ static int host_interrupt(void *opaque)
 	return 0;
 }
 
-static _Noreturn void host_finish(void *opaque, const struct pl_engine_result *result)
+static void __attribute__((noreturn)) host_finish(void *opaque, const struct pl_engine_result *result)
 {
 	(void)opaque;
 	finish(result);
