@@ -46,7 +46,7 @@ int pl_gate_pass(struct pl_gate *gate, const struct pl_profile *profile, const s
 		 struct pl_verdict *ret_verdict, struct plimsoll_error *error)
 {
 	if (gate->state != PL_GATE_ANSWERED && gate->state != PL_GATE_WAITING)
-		return -EPROTO;
+		return pl_error(error, -EPROTO, PLIMSOLL_REASON_ENVIRONMENT, "measure", "the gate is not where facts may pass");
 	gate->tier = pl_derive(profile, facts, ret_verdict);
 	if (ret_verdict->kind != PL_VERDICT_MET) {
 		gate->state = PL_GATE_ENDED;
